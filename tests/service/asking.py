@@ -50,7 +50,7 @@ def page(collection: Collection = ASKED, **changes: Any) -> str:
     drafted = draft_page(collection, contributors=500)
     words = drafted.languages["en"].model_copy(update={"intro": "We ask.", "consent": "You may."})
     terms = {"languages": {"en": words}, "contact": "us@example.org", "min_batch": 20, **changes}
-    return drafted.model_copy(update=terms).to_json()  # not checked: that is the reader's
+    return drafted.model_copy(update=terms).to_json()  # the reader of the text checks it
 
 
 def summed(store: Store, collection: str) -> tuple[bytes, int, int]:

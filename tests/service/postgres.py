@@ -34,13 +34,13 @@ class Server:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self._bin = folder, programs()
-        # initdb refuses root.
+        # initdb refuses to run as root.
         self._user = "nobody" if os.geteuid() == 0 else None
         if self._user:
             shutil.chown(folder, self._user)
         data = str(folder / "data")
         self._run("initdb", "-D", data, "-A", "trust", "-U", "deniable", "--no-sync", "-E", "UTF8", "--locale=C")
-        # Nothing listens on the network, and whatever is acknowledged is on the disk, as the collector demands.
+        # Nothing listens on the network, and everything that is acknowledged is on the disk, as the collector demands.
         options = f"-k {folder} -c listen_addresses= -c shared_buffers=32MB -c max_connections=40"
         (folder / "data" / "postgresql.auto.conf").write_text("")
         self._options = options

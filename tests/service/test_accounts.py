@@ -121,9 +121,9 @@ def test_rights_are_for_surveys_and_others_are_not_there(here: Running, name: st
     assert [me("GET", f"/surveys/sleep{path}").status for path in paths] == [200] * len(paths)
     hidden, absent = ([me("GET", f"/surveys/{slug}{path}") for path in paths] for slug in ("smoking", "none"))
     assert [answer.status for answer in hidden] == [404] * len(paths)
-    # The first is a page for people.
+    # The first answer is a page for people.
     assert [answer.problem for answer in hidden[1:]] == ["not-found"] * len(paths[1:])
-    # It does not say that there is one.
+    # The answer does not tell that the survey exists.
     assert [answer.content for answer in hidden] == [answer.content for answer in absent]
     home = me("GET", "/").content.decode()
     assert "/surveys/sleep" in home
@@ -135,7 +135,7 @@ def test_rights_are_for_surveys_and_others_are_not_there(here: Running, name: st
     assert me("GET", "/metrics").problem == "not-allowed"
     states = {row.slug: row.state for row in here.collector.store.collections()}
     assert states == {"smoking": "open", "sleep": "paused" if name == "own" else "open"}
-    # Changed rights are obeyed at once.
+    # Changed rights apply at once.
     here.collector.store.set_rights(name, "analyst", frozenset({"smoking"}))
     assert me("GET", "/surveys/sleep/aggregate").problem == "not-found"
     assert me("GET", "/surveys/smoking/aggregate").status == 200
@@ -155,7 +155,7 @@ def test_rights_for_a_deleted_survey_are_no_rights_for_the_next_of_its_name(data
     store.add_analyst("third", "analyst", STORED, frozenset({"sleep"}))
     surveys.delete("smoking")
     found = {account.name: account.surveys for account in store.analysts()}
-    # None would be all surveys.
+    # None would mean all surveys.
     assert found == {"all": None, "one": frozenset(), "two": {"sleep"}, "third": {"sleep"}}
     store.close()
 
@@ -181,7 +181,7 @@ def test_a_monitor_reads_metrics_and_nothing_else(here: Running) -> None:
     assert me("POST", "/surveys/sleep/pause").problem == "not-allowed"
     assert Caller(here.public).post(body(20, 900), authorization=me.headers["authorization"]).problem == "token"
     assert session(here, "ann")("GET", "/metrics").status == 200
-    # No password is that of a program.
+    # No password is valid for a program.
     for password in ("", NO_PASSWORD, "0" * 128):
         assert log_in(here, "prometheus", password).problem == "wrong-login"
 
@@ -202,7 +202,7 @@ def test_accounts_are_managed_on_the_command_line(database: str, tmp_path: Path)
 
     run("analyst", "add", "ann", "--role", "owner", *password("password"))
     token = run("analyst", "add", "robot", "--role", "sender", "--survey", "smoking", "--token", *common).split()[-1]
-    # Adding twice changes nothing: it once gave the name another role and password.
+    # Adding twice changes nothing. In the past it gave the name another role and password.
     for role in ("analyst", "owner"):
         said = run("analyst", "add", "ann", "--role", role, *password("other"), fails=True)
         assert "name must be new, but there is an account “ann”" in said
@@ -236,7 +236,7 @@ def test_accounts_are_managed_on_the_command_line(database: str, tmp_path: Path)
         assert "nightly" in text
         assert not any(secret in text for secret in (nightly, token, digest(token), "scrypt"))
 
-    # A new password ends sessions; tokens stay.
+    # A new password ends sessions, while tokens stay.
     run("analyst", "password", "ann", *password("other"))
     store = open_store(database)
     logins = Logins(store, Clock())
@@ -254,7 +254,7 @@ def test_accounts_are_managed_on_the_command_line(database: str, tmp_path: Path)
     logins = Logins(store, Clock())
     assert [(a.name, a.role, a.surveys) for a in store.analysts()] == [("ann", "owner", None), ("bob", "owner", None)]
     assert (logins.who(nightly, "token"), logins.who(token, "token")) == (None, None)
-    # One of the same name later is another account.
+    # A later account with the same name is another account.
     store.add_analyst("robot", "sender", NO_PASSWORD)
     assert logins.who(token, "token") is None
     kept, all_gone = logins.log_in("bob", PASSWORD), logins.issue("bob", "token", None, "x")
@@ -278,7 +278,7 @@ def test_a_token_that_expires_ends_on_its_day(database: str) -> None:
     logins = Logins(store, clock)
     clock.move(days=29)
     assert logins.who(secret, "token") is not None
-    # Its last use is known to the day.
+    # The day of its last use is known.
     assert [(t.created, t.used, t.expires) for t in store.tokens()] == [
         ("2026-05-01", "2026-05-30", "2026-05-31T12:00:00+00:00")
     ]
@@ -339,7 +339,7 @@ def test_programs_have_no_password_and_people_have_one(tmp_path: Path) -> None:
             ask(url, {"command": "add-analyst", "name": "x", "role": role, "password": password})
     with pytest.raises(InvalidParameterError, match="role must be one of"):
         ask(url, {"command": "add-analyst", "name": "x", "role": "king", "password": STORED})
-    # Who becomes a program loses the password.
+    # An account that becomes a program loses its password.
     ask(url, {"command": "add-analyst", "name": "ann", "role": "owner", "password": STORED})
     ask(url, {"command": "set-rights", "name": "ann", "role": "sender"})
     store = open_store(url)
@@ -376,7 +376,7 @@ def test_a_stranger_locks_nobody_out_from_another_network(tmp_path: Path) -> Non
             answers[name] = [one.content for one in tries]
             assert tries[-1].headers["retry-after"] == "1"
             assert tries[-1].json["detail"] == "Try again in 1 second."
-        # Names that there are, and that there are not, are answered alike.
+        # Existing and missing names get the same answers.
         assert answers["ann"] == answers["zed"]
         assert log_in(here, "ann", x_forwarded_for="198.51.100.7").status == 204
 
@@ -422,7 +422,7 @@ def test_the_own_password_is_changed_with_the_old_one_and_ends_other_sessions(he
     assert me("POST", "/password", {**change, "old": "wrong"}).problem == "wrong-login"
     answer = me("POST", "/password", {**change, "new": "short"})
     assert (answer.problem, "at least 12 characters" in answer.json["detail"]) == ("malformed", True)
-    # A token is no session, and another origin is no page of ours.
+    # A token is not a session, and a page of another origin is not ours.
     assert token("POST", "/password", change).problem == "login"
     crossed = Caller(here.admin, {**me.headers, "origin": "https://evil.example"})
     assert crossed("POST", "/password", change).problem == "not-allowed"
@@ -432,7 +432,7 @@ def test_the_own_password_is_changed_with_the_old_one_and_ends_other_sessions(he
     assert token("GET", "/surveys/sleep/aggregate").status == 200
     assert log_in(here, "ann").problem == "wrong-login"
     assert log_in(here, "ann", OTHER).status == 204
-    # Whoever finds an open session cannot try passwords for ever.
+    # A person who finds an open session cannot try passwords for ever.
     for _ in range(5):
         problem = me("POST", "/password", {**change, "old": "guess"}).problem
     assert problem == "wait" or me("POST", "/password", change).problem == "wait"
@@ -491,7 +491,7 @@ def test_the_audit_says_who_did_what(here: Running, tmp_path: Path) -> None:
         ("ann", "set-password", "", "ann", 1),
         ("ann", "log-out", "", "", 1),
     ]
-    # What was typed is nowhere.
+    # The typed text is nowhere.
     kept = b"".join(path.read_bytes() for path in tmp_path.iterdir() if path.is_file())
     assert b"cid: monitor" in kept
     assert not any(text.encode() in kept for text in (typed, "zed", "wrong", OTHER, PASSWORD))
@@ -541,14 +541,14 @@ def test_a_burst_of_wrong_passwords_is_one_entry_an_hour(database: str) -> None:
     entries = store.noted()
     assert [entry.times for entry in entries] == [100, 100]
     assert (entries[0].at[:19], entries[0].until[:19]) == ("2026-05-01T12:00:00", "2026-05-01T12:59:24")
-    # Others, and other acts, are entries of their own; and of a survey, every act is.
+    # Other names and other acts have entries of their own. For a survey, every act has one.
     store.note(clock(), "bob", "log-in failed", together=True)
     store.note(clock(), "ann", "download", "smoking", "aggregate", together=True)
     for _ in range(2):
         store.note(clock(), "ann", "pause", "smoking")
     assert [entry.times for entry in store.noted()] == [100, 100, 1, 1, 1, 1]
     assert [entry.act for entry in store.noted(most=3)] == ["download", "pause", "pause"]
-    # What is older than the time for which it is kept is dropped, by its last moment.
+    # Entries are dropped when their last moment is older than the time for which they are kept.
     clock.move(days=AUDIT_DAYS, hours=-1)
     store.end_expired(clock().isoformat())
     assert [entry.times for entry in store.noted()] == [100, 1, 1, 1, 1]
@@ -616,7 +616,7 @@ def test_what_cannot_be_written_down_is_not_done_and_what_is_refused_is_not_writ
 ) -> None:
     me, store = session(here, "ann"), here.collector.store
     before = acts(store)
-    # It is open: only a closed survey or a draft can be deleted.
+    # The survey is open, and only a closed survey or a draft can be deleted.
     assert me("POST", "/surveys/smoking/delete", {"name": "smoking"}).problem == "malformed"
     assert acts(store) == before
 
@@ -709,12 +709,12 @@ def test_the_audit_page_says_the_result_first_and_is_paged(here: Running) -> Non
     assert "Page 1 of 2" in found[0]
     assert 'href="/audit?name=bob&amp;page=2" rel="next"' in found[0]
     assert 'rel="prev"' not in found[0]
-    # A page that there is none of is the last; what is no number is the first.
+    # A page beyond the last leads to the last page. A text that is not a number leads to the first page.
     assert "Page 2 of 2" in found[2]
     assert 'rel="next"' not in found[2]
     for text in ("0", "-1", "x", "9" * 40, "\u0663"):
         assert "Page 1 of 2" in me("GET", f"/audit?name=bob&page={quote(text)}").content.decode()
     assert "file 119" in found[0]
     assert "file 1<" in found[1]
-    # All of them stay in the file for programs.
+    # All entries stay in the file for programs.
     assert len(me("GET", "/audit.json?name=bob").json["entries"]) == 61

@@ -48,7 +48,7 @@ def logged_in(here: Running, name: str = "ann") -> Caller:
     return Caller(here.admin, {"origin": here.admin, "cookie": answer.headers["set-cookie"].partition(";")[0]})
 
 
-# -------------------------------------------------------------------- who is let in
+# -------------------------------------------------------------------- access
 
 
 def test_nothing_is_shown_to_strangers(here: Running) -> None:
@@ -62,7 +62,7 @@ def test_nothing_is_shown_to_strangers(here: Running) -> None:
     assert stranger("GET", "/metrics").problem == "login"
     owner = Caller(here.admin, {"origin": here.admin})
     assert owner("POST", "/surveys/smoking/pause").problem == "login"
-    # The public port has none of it.
+    # The public port has none of these pages.
     for path in ("/login", "/surveys/smoking/results.json", "/metrics"):
         assert Caller(here.public)("GET", path).problem == "not-found"
 
@@ -107,7 +107,7 @@ def test_analysts_read_and_owners_change_and_both_are_written_down(here: Running
     assert ann("POST", "/surveys/smoking/open").json["state"] == "open"
     assert ann("POST", "/surveys/smoking/burn").problem == "not-found"
     acts = [(entry.who, entry.act) for entry in here.collector.store.noted(survey="smoking")]
-    # The list of surveys shows a headline, so that seeing it is a look too.
+    # The list of surveys shows a headline, so seeing the list is a look, too.
     assert sorted(who for who, act in acts if act == "look") == ["ann", "bob"]
     assert [one for one in acts if one[1] != "look"] == [("ann", "pause"), ("ann", "open")]
 
@@ -143,7 +143,7 @@ def test_programs_have_tokens(here: Running) -> None:
     assert Caller(here.admin, {"authorization": "Bearer x"})("GET", "/metrics").problem == "login"
 
 
-# -------------------------------------------------------------------- what is shown
+# -------------------------------------------------------------------- pages
 
 
 def estimated(here: Running, folder: Path, *options: str) -> dict[str, object]:
@@ -244,7 +244,7 @@ def test_progress_says_how_far_off_and_when(here: Running) -> None:
     progress = found["progress"]
     assert progress["points_now"] == pytest.approx(100 * 1.96 * worst, abs=0.01)
     assert progress["points_planned"] == pytest.approx(progress["points_now"] * np.sqrt(201 / 500), abs=0.01)
-    # A pace is known from two days on.
+    # A pace is known only after two days.
     assert (progress["per_day"], progress["days_left"], progress["n_at_close"]) == (None, None, None)
 
 
@@ -262,7 +262,7 @@ def test_a_forecast_waits_for_thirty_reports_on_two_days(tmp_path: Path) -> None
             collector.refresh()
             forecasts.append(logged_in(here)("GET", "/surveys/smoking/results.json").json["progress"]["days_left"])
             clock.move(days=1)
-        # 100 reports in two days, 400 to go: eight days.
+        # 100 reports came in two days, so the remaining 400 need eight days.
         assert forecasts == [None, 8]
 
 

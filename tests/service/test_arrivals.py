@@ -64,7 +64,7 @@ def test_300015_reports_of_500_planned_raise_the_alarm(tmp_path: Path, caplog: p
             assert me("GET", "/surveys/smoking/results.json").json["off_plan"] == "more"
     with collecting(sqlite(tmp_path), clock=clock) as here:
         assert here.collector.gauges()[f"deniable_arrivals_off_plan{NAME}"] == 1
-        # A closed survey takes no reports: there is nothing to pause.
+        # A closed survey takes no reports, so there is nothing to pause.
         here.collector.surveys.close("smoking", now=True)
         here.collector.refresh()
         assert f"deniable_arrivals_off_plan{NAME}" not in here.collector.gauges()
@@ -79,7 +79,7 @@ def test_a_day_of_reports_that_come_at_once_is_off_the_plan_until_the_next_has_e
     collector = Collector(store, clock)
     open_survey(collector.surveys)
     collector.refresh()
-    # Batches of 20; of 500 planned, 71 more than a batch within one drain are still chance.
+    # Batches have 20 reports. With 500 planned, 71 more than a batch within one drain are still chance.
     take(collector, 91, 0)
     assert collector.gauges()[f"deniable_arrivals_off_plan{NAME}"] == 0
     take(collector, 92, 100)
@@ -93,7 +93,7 @@ def test_a_day_of_reports_that_come_at_once_is_off_the_plan_until_the_next_has_e
         assert Collector(store, clock).arrivals.look(collector.all_held()[0].row, collector.all_held()[0].survey) == (
             "faster" if off else None
         )
-    # After it was over it begins anew, and is said anew.
+    # When the alarm is over, it can begin again, and is announced again.
     take(collector, 30, 300)
     take(collector, 92, 400)
     assert len(warnings(caplog)) == 2
@@ -106,6 +106,6 @@ def test_what_is_off_the_plan() -> None:
     assert [off_plan(500, 100, n) for n in (71, 72)] == [None, "faster"]
     assert [off_plan(10_000, n) for n in (11_300, 11_301)] == [None, "more"]
     assert [off_plan(10_000, 0, n) for n in (1_094, 1_095)] == [None, "faster"]
-    # Nobody planned, and too few are no alarm.
+    # Without a plan, or with too few reports, there is no alarm.
     assert off_plan(None, 10**9, 10**9) is None
     assert off_plan(500, 1) is None

@@ -24,7 +24,7 @@ def test_sessions_tokens_and_links_end_when_they_should(tmp_path: Path) -> None:
     assert logins.who(secret, "token") is None
     clock.move(hours=12)
     assert logins.who(secret, "session") is None
-    # One link, one login; and none after a quarter of an hour.
+    # One link gives one login, and none after a quarter of an hour.
     link = logins.issue("ann", "link", LINK)
     assert logins.redeem(link) is not None
     assert logins.redeem(link) is None

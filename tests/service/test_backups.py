@@ -37,7 +37,7 @@ def test_backups_rotate_and_nothing_else_is_removed(tmp_path: Path) -> None:
             store.backup(file)
             file.write_bytes(file.read_bytes()[:5000])
 
-        # A backup that is damaged takes no other's place.
+        # A damaged backup does not replace another backup.
         with pytest.raises(StoreError, match=r"damaged|malformed"):
             rotate(folder, 1, half, clock)
         assert made[2].exists()

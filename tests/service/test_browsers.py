@@ -41,5 +41,5 @@ def test_a_survey_that_browsers_do_not_know_has_no_page(tmp_path: Path) -> None:
         refused = ask("GET", "/s/other")
         assert (refused.status, refused.problem) == (404, "not-found")
         assert "deniable send" in refused.json["detail"]
-        # Its document is there, for who sends in bulk.
+        # The survey's document is available to people who send in bulk.
         assert ask("GET", f"/api/v1/collections/{other.id}").status == 200

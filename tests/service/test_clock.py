@@ -49,7 +49,7 @@ def test_a_jump_is_followed_when_it_has_lasted(days: int, caplog: pytest.LogCapt
     assert machine.away == timedelta(days=-days)
     machine.wait(PATIENCE - 20)
     assert machine.away == timedelta(days=-days)
-    # Back before the time: as if nothing had been.
+    # When the clock is back at the right time, everything is as before.
     machine.wall.move(days=-days)
     assert (machine.away, machine.judged.steady()) == (timedelta(0), True)
     said = f"jumped by {'+' if days > 0 else '-'}960 hours"
@@ -58,7 +58,7 @@ def test_a_jump_is_followed_when_it_has_lasted(days: int, caplog: pytest.LogCapt
     machine.wall.move(days=days)
     machine.wait(PATIENCE + 20)
     assert machine.away == timedelta(0)
-    # From now on what nobody can undo waits, even when it is put right again.
+    # From now on irreversible acts wait, even when the clock is put right again.
     machine.wall.move(days=-days)
     machine.wait(3 * PATIENCE)
     assert machine.away == timedelta(0)
@@ -72,7 +72,7 @@ def test_a_clock_that_is_set_by_less_than_an_hour_is_followed_at_once() -> None:
         machine.wall.move(minutes=minutes)
         assert machine.away == timedelta(0)
     assert machine.judged.steady()
-    # A jump to somewhere else begins anew.
+    # A jump to another time begins anew.
     for days in (10, 20, -50):
         machine.wall.move(days=days)
         machine.wait(PATIENCE - 20)
@@ -100,7 +100,7 @@ def test_a_clock_that_jumps_closes_nothing_for_ever(tmp_path: Path) -> None:
     machine.wall.move(days=40)
     assert state() == ("open", "open")
     machine.wait(PATIENCE + 20)
-    # It lasted. Devices are told so; nothing final happens, however long it takes.
+    # The jump lasted. Devices are told so, but nothing final happens, however long it takes.
     assert state() == ("closing", "closing")
     machine.wait(10 * PATIENCE)
     assert state() == ("closing", "closing")
@@ -115,12 +115,12 @@ def test_a_clock_that_jumps_closes_nothing_for_ever(tmp_path: Path) -> None:
     assert surveys.open("smoking")["state"] == "open"
     assert surveys.status("smoking")["accepts_until"] == "2026-06-02T00:00:00+00:00"
     assert state() == ("open", "open")
-    # What an owner closed stays closed, and a person can end it whatever the clock says.
+    # A survey that an owner closed stays closed, and a person can end it whatever the clock says.
     surveys.close("smoking")
     with pytest.raises(InvalidParameterError, match="is closing, so it cannot become"):
         surveys.open("smoking")
     assert surveys.close("smoking", now=True)["state"] == "closed"
-    # Nor are receipts dropped by a clock that cannot be believed.
+    # A clock that cannot be trusted does not drop receipts either.
     machine.wall.move(days=400)
     machine.wait(PATIENCE + 20)
     assert state() == ("closed", "closed")
@@ -138,6 +138,6 @@ def test_devices_are_told_the_time_that_is_believed(tmp_path: Path) -> None:
         said = call("GET", path).json
         assert (said["state"], said["now"][:10]) == ("open", "2026-05-01")
         assert call.post(body(3)).status == 201
-        # The watch has looked at it, too.
+        # The watch has read the clock, too.
         until(lambda: here.collector.clock() != clock())
         assert here.collector.surveys.row("smoking").state == "open"

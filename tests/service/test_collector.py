@@ -46,7 +46,7 @@ def test_the_clock_opens_closes_and_ends_grace_and_nothing_else(tmp_path: Path) 
     clock.move(days=400, hours=22.99)
     assert state() == ("open", "open")
     clock.move(minutes=1)
-    # Before anybody has written it down, devices are told so.
+    # Devices are told so before anybody has written it down.
     held = collector.held(ASKED.id)
     assert held is not None
     assert held.state(clock) == "closing"
@@ -66,7 +66,7 @@ def test_the_clock_opens_closes_and_ends_grace_and_nothing_else(tmp_path: Path) 
     assert store.take({ASKED.id: Posted(one.ids, one.rows)})[ASKED.id] == "closed"
     clock.move(days=-10)
     assert state()[0] == "closed"
-    # Receipts go thirty days after the close.
+    # Receipts are deleted thirty days after the close.
     clock.move(days=39)
     state()
     assert store.counted(ASKED.id, bytes(16))

@@ -184,7 +184,7 @@ def test_the_socket_is_its_owners_and_goes_with_the_collector(folder: Path) -> N
     with collecting(url) as here:
         open_survey(here.collector.surveys)
         assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
-        # The collector takes notice at once.
+        # The collector notices at once.
         assert ask(url, {"command": "pause", "slug": "smoking"})["state"] == "paused"
         held = here.collector.of_slug("smoking")
         assert held is not None
@@ -199,7 +199,7 @@ def test_the_socket_is_its_owners_and_goes_with_the_collector(folder: Path) -> N
         (entry, *_) = here.collector.store.noted()
         assert (entry.who, entry.act, entry.survey) == ("command line", "pause", "smoking")
     assert not path.exists()
-    # A database that is held by no collector is in use, and nobody answers.
+    # A database that no collector holds is in use, and nobody answers.
     store = open_store(url)
     with pytest.raises(StoreInUseError, match="is used by a collector that does not answer"):
         ask(url, {"command": "list"})
@@ -230,16 +230,16 @@ def test_send_draws_once_keeps_and_sends_what_it_kept(url: tuple[str, Any], fold
     assert stat.S_IMODE(os.stat(kept.parent).st_mode) == 0o700
     assert stat.S_IMODE(os.stat(kept).st_mode) == 0o600
     content = kept.read_bytes()
-    # Again: the same bytes, nothing is drawn, nothing counts twice.
+    # Sending again sends the same bytes: nothing is drawn, and nothing counts twice.
     result = run("send", folder / "survey.json", folder / "answers.csv", public)
     assert result.exit_code == 0
     assert "stored by an earlier run, so no new reports were made" in result.output
     assert "0 are counted now, 40 were before, 0 are invalid" in result.output
     assert kept.read_bytes() == content
     assert collector.store.waiting(ASKED.id) == before + 40
-    # Nothing depends on an answer: the name is of the path.
+    # Nothing depends on an answer: the name comes from the path.
     assert "yes" not in kept.name
-    # Without what was kept, the ledger remembers.
+    # Without the kept file, the ledger remembers.
     kept.unlink()
     with pytest.raises(AlreadyRandomizedError):
         send_file(ASKED, folder / "answers.csv", public, token=TOKEN)
@@ -262,12 +262,13 @@ def test_other_peoples_answers_under_one_name_are_not_taken_for_sent(
     said = str(caught.value)
     assert "This run made and sent no reports; for the answers of other people, use a file with another n" in said
     assert f"to send the reports that were kept, give {first.kept} in place of the answers" in said
-    # Few answers leave nothing behind that tells them from others: what is said is that the file was changed.
+    # Few answers leave nothing behind that distinguishes them from others. So the message says only that the file was
+    # changed.
     assert ("was changed after its reports were made and kept" in said) == (n == others == 40)
     assert ("differ from the answers of an earlier run" in said) == (not n == others == 40)
     assert first.kept.read_bytes() == content
     assert collector.store.waiting(ASKED.id) == before
-    # Both ways out work: the second group's reports leave, and so do the rest of the first's.
+    # Both remedies work: the second group's reports are sent, and so are the rest of the first group's.
     answers.rename(folder / "second.csv")
     assert send_file(ASKED, folder / "second.csv", public, token=TOKEN).counted == others
     assert send_file(ASKED, first.kept, public, token=TOKEN).already == n
@@ -289,7 +290,7 @@ def test_send_refuses_what_a_budget_does_not_allow(url: tuple[str, Any], folder:
     assert collector.store.waiting(ASKED.id) == before
     sent = send_file(ASKED, answers, public, max_epsilon="3.5")
     assert (sent.counted, sent.spending and sent.spending.total) == (40, Fraction(7, 2))
-    # Kept reports: the same command, and a smaller budget.
+    # With kept reports, the same command works, and a smaller budget is refused.
     assert send_file(ASKED, answers, public, max_epsilon="3.5").already == 40
     waiting = collector.store.waiting(ASKED.id)
     with pytest.raises(
@@ -297,7 +298,7 @@ def test_send_refuses_what_a_budget_does_not_allow(url: tuple[str, Any], folder:
     ):
         send_file(ASKED, answers, public, max_epsilon=limit)
     assert collector.store.waiting(ASKED.id) == waiting == before + 40
-    # The collection alone is too much: the collector is not even asked.
+    # The collection alone is too much, so the collector is not even asked.
     with pytest.raises(PrivacyLimitError, match=r"epsilon must be <= max_epsilon=1\.999"):
         send_file(ASKED, answers, "http://127.0.0.1:9", max_epsilon="1.999")
     with pytest.raises(InvalidParameterError, match="max_epsilon must be left out for a file of reports such as"):
@@ -312,7 +313,7 @@ def test_a_touched_file_of_the_same_answers_can_be_sent_to_the_end(url: tuple[st
     first = send_file(ASKED, answers, public, token=TOKEN)
     os.utime(answers)
     if n >= 1000:
-        # Recognised by their content, however they are written.
+        # The answers are recognised by their content, however they are written.
         answers.write_text('"smoker"\n' + '"yes"\nno\n' * (n // 2))
         assert send_file(ASKED, answers, public, token=TOKEN).already == n
     else:
@@ -385,7 +386,7 @@ def test_nothing_is_drawn_for_a_survey_that_takes_nothing(tmp_path: Path, folder
     waits: list[float] = []
     with pytest.raises(UploadError, match=r"did not answer in 12 tries .*; run the same command again later"):
         send_file(ASKED, folder / "answers.csv", here.public, sleep=waits.append)
-    # Full jitter up to twice as long each time, and never more than a minute.
+    # The delay is random up to a limit that doubles each time, and is never more than a minute.
     assert len(waits) == 12
     assert all(wait <= min(60, 0.5 * 2**i) for i, wait in enumerate(waits))
     assert len(set(waits)) == 12
@@ -428,7 +429,7 @@ def test_a_collector_that_is_busy_is_asked_again_until_it_counts(
     monkeypatch.setattr(collector.store, "take", sometimes)
     waits: list[float] = []
     assert send_file(ASKED, answers, public, sleep=waits.append).counted == 2
-    # What the collector asks for is waited at least.
+    # The wait is at least what the collector asks for.
     assert len(waits) == 3
     assert min(waits) >= 2
 
@@ -455,7 +456,7 @@ def test_a_link_for_another_survey_or_other_texts_draws_nothing(url: tuple[str, 
         with pytest.raises(MismatchError, match="the link is for another collection than"):
             send_file(ASKED, answers, f"{public}/s/smoking#{wrong}")
     sent = send_file(ASKED, answers, f"{public}/s/smoking#{digits}")
-    # Drawn only now.
+    # The reports are drawn only now.
     assert (sent.drawn, sent.counted) == (True, 2)
 
 
@@ -525,7 +526,7 @@ def test_the_demonstration_runs_with_one_command(tmp_path: Path) -> None:
         cookie = call("POST", "/session", {"link": secret}).headers["set-cookie"].partition(";")[0]
         assert call("POST", "/session", {"link": secret}).problem == "wrong-login"
         me = Caller(admin, {"cookie": cookie})
-        # On a slow machine they come in several batches, and fewer reports than a batch wait for more.
+        # On a slow machine reports come in several batches, and fewer reports than a batch wait for more.
         until(lambda: me("GET", "/surveys/demo/results.json").json["n"] > 60 - MIN_BATCH, PATIENCE)
         assert me("GET", "/surveys/demo").status == 200
         process.send_signal(signal.SIGINT)
@@ -545,12 +546,12 @@ def test_two_surveys_in_one_folder_have_a_page_each_and_open_refuses_what_cannot
         command = ["survey", "new", name, str(tmp_path / f"{name}.json"), "--database", database]
         made = runner.invoke(app, [*command, "--contributors", "20"])
         assert made.exit_code == 0, made.output
-        # The warning that open would refuse comes now.
+        # The warning that `open` would refuse the survey comes now.
         assert "warning: this survey cannot work: 20 contributors" in made.stderr.replace("\n", " ")
     names = ("page.json", "drinking.page.json")
     pages = {name: json.loads((tmp_path / name).read_text())["collection"] for name in names}
     assert pages == {"page.json": ASKED.id, "drinking.page.json": other.id}
-    # The same survey again does not write over its own page.
+    # The same survey again does not overwrite its own page.
     again = runner.invoke(app, ["survey", "new", "smoking", str(tmp_path / "smoking.json"), "--database", database])
     assert again.exit_code == 2
     assert "page.json exists" in again.stderr.replace("\n", "")

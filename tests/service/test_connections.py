@@ -42,7 +42,7 @@ def test_an_endless_head_is_refused_and_keeps_nobody_waiting(here: Running, pars
 @pytest.mark.parametrize("start", [b"1\r\n{\r\n0\r\nx: ", b"1;"], ids=["trailers", "extensions"])
 def test_what_frames_a_body_is_bounded_as_well(here: Running, parsed: list[int], start: bytes) -> None:
     assert b" 201 " not in talk(here, CHUNKED, start, *ENDLESS)
-    # It is ended by its size, not when the time for a body is over.
+    # The connection is ended because of its size, not because the time for a body is over.
     assert MAX_HEAD < sum(parsed) <= MAX_HEAD + connections._FRAMING + connections._PIECE
     assert Caller(here.public)("GET", "/health/live").status == 200
 
@@ -63,7 +63,7 @@ def test_idle_connections_are_closed_first() -> None:
     assert all(kept.opened(one) for one in (first, busy, last))
     kept.used(first)
     assert kept.opened(more)
-    # The one that has been idle longest.
+    # The connection that has been idle longest is closed.
     assert (first.shut, busy.shut, last.shut) == (False, False, True)
     first.idle = more.idle = False
     assert not kept.opened(_Idle(True))

@@ -32,7 +32,7 @@ def filled(surveys: Surveys, slug: str, collection: Collection, marks: int) -> l
     ids = []
     for start in range(0, 400, 40):
         sent = body(40, start, collection)
-        # Ids that can be looked for: 8 bytes that stand nowhere else.
+        # The ids can be searched for: they contain 8 bytes that occur nowhere else.
         sent.ids[:, :8] = marks
         surveys.store.take({collection.id: Posted(sent.ids, sent.rows)})
         surveys.drain(surveys.row(slug), surveys.load(collection.id))
@@ -79,7 +79,7 @@ def test_nothing_of_a_deleted_survey_is_in_the_files(database: str, request: pyt
     kept = parts(filled(surveys, "colours", KEPT, 0x5A))
     before, without = rows(surveys), files_of(database, request)
     gone = parts(filled(surveys, "smoking", ASKED, 0xA5))
-    # PostgreSQL compresses what is long: of the rest everything is found, and of the files at least a part.
+    # PostgreSQL compresses long values. Of other values everything is found, and of the files at least a part.
     content = files_of(database, request)
     found, others = (
         {part for part in gone if part in content and part not in without},
@@ -95,7 +95,7 @@ def test_nothing_of_a_deleted_survey_is_in_the_files(database: str, request: pyt
     assert rows(surveys) == before
     assert surveys.export("colours")
     assert [row["slug"] for row in surveys.list()] == ["colours"]
-    # The audit has that it was deleted, by whom and when.
+    # The audit says that the survey was deleted, by whom and when.
     assert [(e.who, e.act, e.survey) for e in surveys.store.noted()] == [("ann", "delete", "smoking")]
     surveys.store.close()
 
@@ -125,10 +125,10 @@ def test_only_drafts_and_closed_surveys_are_deleted(database: str) -> None:
     assert set(rows(surveys).values()) == {0}
     with pytest.raises(InvalidParameterError, match="must be the name of a survey"):
         surveys.delete("smoking")
-    # What is counted late is not kept of a survey that is gone.
+    # A late count is not kept for a deleted survey.
     surveys.store.reject({(ASKED.id, "2026-05-01", "closed"): 1})
     assert set(rows(surveys).values()) == {0}
-    # The name is free, for another collection or the same.
+    # The name is free for another collection or the same one.
     other = Collection(SCHEMA, GRR(k=3, epsilon=1.0))
     open_survey(surveys, "smoking", other)
     assert surveys.status("smoking")["n"] == 0

@@ -163,18 +163,18 @@ def test_the_unit_starts_takes_a_report_and_ends(harness: Harness) -> None:
     with serving(harness) as (process, public):
         until(lambda: Caller(public)("GET", "/health/ready").status == 200)
         assert [Caller(public).post(one).status for one in bodies(3)] == [201] * 3
-        # The command line of the same user goes through the collector that runs.
+        # A command of the same user goes through the running collector.
         assert "open" in harness.run("survey", "status", "smoking", "--database", database)
         log = harness.root / "var" / "log" / "deniable" / "collector.log"
         until(lambda: "POST /api/v1/collections/{id}/reports 201" in log.read_text())
         assert "files may be open (512 before)" in log.read_text()
-        # As logrotate does it: the file is moved away, and a new one begun.
+        # This does what logrotate does: the file is moved away, and a new file is begun.
         log.rename(log.with_name("collector.log.1"))
         assert Caller(public)("GET", "/health/live").status == 200
         until(lambda: log.exists() and "GET /health/live" in log.read_text())
         for path in (log, state / "survey.db"):
             assert (path.stat().st_uid, path.stat().st_mode & 0o077) == (SOMEBODY, 0)
-        # The backup's own unit, beside it.
+        # The backup has its own unit beside it.
         harness.prepare(BACKUP)
         for _ in range(2):
             made = harness.start(BACKUP)
@@ -292,7 +292,8 @@ def _replay(tmp_path: Path) -> None:
         time.sleep(1)
         (inner,) = Path(f"/proc/{holder.pid}/task/{holder.pid}/children").read_text().split()
         for kind in ("uid_map", "gid_map"):
-            # Its root owns what ours does, without any right of ours; everybody else in it is nobody here.
+            # The root user of the container owns what our user owns, without any right of ours. Every other user in it
+            # is nobody here.
             Path(f"/proc/{inner}/{kind}").write_text("0 0 1\n1 100001 65535\n")
         inside = ["nsenter", "--target", inner, "--user", "--mount", "--setuid", "0", "--setgid", "0"]
         command = [*inside, "sh", "-ec", HOST, "sh", str(folder), str(source), "\n".join(script)]
@@ -313,19 +314,19 @@ def test_the_compose_file_fits_the_container() -> None:
         made.setdefault(step, []).append(rest)
     assert (DEPLOY / "container" / said["context"]).resolve() == ROOT
     assert (ROOT / said["dockerfile"]).is_file()
-    # The public port to this machine alone, and the admin port to nobody.
+    # The public port is open to this machine only, and the admin port to nobody.
     assert said["ports"] == f'["127.0.0.1:8080:{made["EXPOSE"][0]}"]'
     assert said["volumes"] == f'["database:{made["VOLUME"][0]}"]'
     assert (said["init"], said["read_only"], said["cap_drop"]) == ("true", "true", "[ALL]")
-    # It ends within ten seconds, and is given more.
+    # The collector ends within ten seconds, and is given more.
     assert int(said["stop_grace_period"].removesuffix("s")) > 10
     found = read_configuration(None, {}, {"DENIABLE_TRUSTED_PROXIES": said["DENIABLE_TRUSTED_PROXIES"]})
     assert found.trusted_proxies == ["172.16.0.0/12"]
-    # Every level is indented by two blanks, as YAML needs it to be the same.
+    # Every level is indented by two blanks, because YAML needs equal indents.
     assert all((len(line) - len(line.lstrip())) % 2 == 0 and "\t" not in line for line in lines)
 
 
-# -------------------------------------------------------------------- what is watched
+# -------------------------------------------------------------------- monitoring
 
 
 def samples(text: str) -> dict[str, dict[str, float]]:
@@ -370,7 +371,7 @@ def test_metrics_are_read_by_a_strict_reader_and_alerts_name_them(tmp_path: Path
         store.add_analyst("prometheus", "monitor", "scrypt$0$0$0$00$00")
         token = Logins(store, here.collector.clock).issue("prometheus", "token", None)
         watch = Caller(here.admin, {"authorization": f"Bearer {token}"})
-        # Whoever watches reads no results.
+        # A monitor cannot read results.
         assert watch("GET", "/surveys/smoking/results.json").status == 403
         here.collector.metrics.reports("counted", 1_234_567)
         text = watch("GET", "/metrics").content.decode()

@@ -99,7 +99,7 @@ def finished(ann: Person, slug: str, **terms: Any) -> str:
     return at
 
 
-# -------------------------------------------------------------------- who
+# -------------------------------------------------------------------- access
 
 
 GETS = ("", "/questions/q001", "/texts", "/preview", "/try", "/plan", "/delete")
@@ -149,7 +149,7 @@ def test_strangers_analysts_and_owners_of_others_make_nothing(here: Running, ann
     assert Person(here, "eve").call("GET", at).status == 404
     assert kept(here, "private") == before
     assert here.collector.store.draft("mine") is None
-    # The public port has none of it.
+    # The public port has none of these pages.
     for path in ("/new", at, *api):
         assert Caller(here.public)("GET", path).problem == "not-found"
 
@@ -168,14 +168,14 @@ def test_no_form_comes_from_a_page_of_another_origin(here: Running, ann: Person)
     page = ann.call("GET", at)
     assert "form-action 'self'" in page.headers["content-security-policy"]
     assert "script-src 'self'" in page.headers["content-security-policy"]
-    # A browser sends "null" for the origin of a form unless it may say where the form was.
+    # A browser sends "null" as the origin of a form unless the policy lets it say where the form was.
     assert page.headers["referrer-policy"] == "same-origin"
     assert "form-action 'none'" in ann.call("GET", "/").headers["content-security-policy"]
-    # A page elsewhere can send no form as JSON text either.
+    # A page on another origin cannot send a form as JSON text either.
     assert ann.call("POST", "/new", b"{}", **{"content-type": "text/plain"}).problem == "unsupported"
 
 
-# -------------------------------------------------------------------- what is kept
+# -------------------------------------------------------------------- saved drafts
 
 
 def test_a_draft_is_begun_once_and_never_over_another(here: Running, ann: Person) -> None:
@@ -214,13 +214,13 @@ def test_questions_are_added_saved_moved_and_removed_and_twice_is_once(here: Run
     saved = kept(here, "edited").question("q003")
     assert saved is not None
     assert (saved.answers, saved.scores, saved.mean) == (("never", "often"), ("0", "1"), True)
-    # What is wrong is kept, and said where it can be changed.
+    # A wrong entry is kept, and the page says so where it can be changed.
     where = ann.sends(f"{at}/questions/q003", answers="never\nnever", scores="0\n1", **answered)
     assert where == f"{at}/questions/q003?said=kept"
     page = html.unescape(ann.get(where))
     assert "labels of attribute “third” must be distinct, got “never” twice" in page.lower()
     assert "never\nnever</textarea>" in page
-    # What has no bound of its own has one.
+    # An entry without a limit of its own still has a limit.
     assert "String should have at most 500 characters" in fault(
         ann.post(f"{at}/questions/q003", answers="x" * 501, **answered)
     )
@@ -272,7 +272,7 @@ def test_a_translation_follows_its_answer(here: Running, ann: Person) -> None:
     for _ in range(2):
         ann.sends(f"{at}/texts", **german, **{"title.de": "Rauchen", "intro.de": "Wir fragen.", "consent.de": "Ja."})
     assert kept(here, "translated").languages["de"].labels == {"q001": {"yes": "ja", "no": "nein"}}
-    # Reordered, and one answer spelled anew: each keeps its translation.
+    # After reordering, and with one answer spelled anew, each answer keeps its translation.
     ann.sends(f"{at}/questions/q001", text="Do you smoke?", kind="categories", answers="no\nyes", boxes="")
     ann.sends(f"{at}/questions/q001", text="Do you smoke?", kind="categories", answers="no\nyes, I do", boxes="")
     page = ann.get(f"{at}/try")
@@ -314,7 +314,7 @@ def test_questions_come_from_a_table(here: Running, ann: Person) -> None:
         ("mood", "categories", ("bad", "fair", "good")),
         ("pets", "multiple", ("bird", "cat", "dog")),
     ]
-    # What an import warns of stands beside the questions.
+    # The warnings of an import are shown beside the questions.
     assert "The schema is public" in ann.get(f"{at}?said=imported")
     for name, content, said in (
         ("notes.txt", b"x", "file must be a table (.csv, .tsv) or an XLSForm (.xlsx), got file=“notes.txt”"),
@@ -447,7 +447,7 @@ def test_a_finished_draft_is_opened_once_and_its_dashboard_takes_its_place(here:
     assert survey is not None
     assert survey.survey.page.contributors == 500
     assert survey.survey.collection.title == "Smoking"
-    # Nobody writes over an open survey by a draft of its name.
+    # Nobody can overwrite an open survey with a draft of its name.
     assert "but another survey has slug=" in fault(ann.post("/new", made="ffff", title="x", slug="opened"))
 
 

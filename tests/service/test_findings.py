@@ -36,7 +36,7 @@ from deniable.service.survey_page import draft_page
     ("lower", "upper", "said"),
     [
         (0.51, 0.9, "More than half answered “x”"),
-        (0.504, 0.75, "Between 50% and 75% answered “x”"),  # "50 to 75%" beside it would contradict "more than half"
+        (0.504, 0.75, "Between 50% and 75% answered “x”"),  # "50 to 75%" would contradict "more than half"
         (0.26, 0.6, "More than a quarter answered “x”"),
         (0.26, 0.4, "More than a quarter answered “x”"),
         (0.0, 0.239, "Fewer than a quarter answered “x”"),
@@ -96,7 +96,7 @@ def test_each_question_is_one_finding_and_numbers_have_a_mean() -> None:
     assert quiet.headline == "More than half answered “never”"
     assert [bar.label for bar in boxes.bars] == ["staffing", "bullying"]
     assert boxes.headline == "More than half chose “staffing”"
-    # The headline's range is the joint one, which is wider than the bar's.
+    # The headline's range is the simultaneous one, which is wider than the bar's.
     assert together.attributes[0].lower[0] < closed.attributes[0].lower[0]
     assert quiet.range_text == range_text(together.attributes[0].lower[0], together.attributes[0].upper[0])
     # Headlines are read together: 2 answers, 2 options of yes and no, 25 points and the mean.

@@ -80,11 +80,11 @@ def test_wrong_passwords_make_a_network_wait_twice_as_long_each_time() -> None:
             await asyncio.sleep(seconds)
             assert await tried(guesses, STRANGER) is False
         assert waits == [1, 2, 4, 8, 16, 32, 60, 60]
-        # The whole network waits, and the right password does not end that.
+        # The whole network waits, and the right password does not end the wait.
         assert await tried(guesses, "203.0.113.200", right=True) == 60
         await asyncio.sleep(60)
         assert await tried(guesses, STRANGER, right=True) is True
-        # Then it begins anew.
+        # After that, the count begins anew.
         assert [await tried(guesses, STRANGER) for _ in range(FREE_FAILURES)] == [False] * FREE_FAILURES
 
     in_time(test)
@@ -137,7 +137,8 @@ def test_guessing_takes_a_quarter_of_a_core_at_most_from_any_number_of_networks(
         for one in guessers:
             one.cancel()
         await asyncio.gather(*guessers, return_exceptions=True)
-        # One after the other, and after each a rest: at most a quarter of the time.
+        # Passwords are compared one after the other, with a rest after each. So comparing takes at most a quarter of
+        # the time.
         assert all(after - before >= 4 * COST - 1e-9 for before, after in itertools.pairwise(compared))
         assert 0.2 * 20 / COST < len(compared) <= 0.25 * 20 / COST + 1
 
@@ -162,13 +163,13 @@ def test_a_flood_from_many_networks_keeps_no_owner_out(known: bool) -> None:
                     await asyncio.sleep(seconds)
 
         strangers = [asyncio.create_task(flood(network)) for network in range(MOST_WAITING + 20)]
-        # Each of them has failed once or more by then.
+        # By then each of them has failed at least once.
         await asyncio.sleep(60)
         assert len(guesses._waiting) == MOST_WAITING
         loop = asyncio.get_running_loop()
         began = loop.time()
         assert await tried(guesses, OWNER, right=True) is True
-        # The one whose turn it is, its rest, and the owner's own.
+        # The owner waits for the current comparison, its rest, and the owner's own comparison.
         assert loop.time() - began <= 5 * COST + 1e-9
         for one in strangers:
             one.cancel()
@@ -200,7 +201,7 @@ def test_a_flood_from_ever_new_networks_delays_and_keeps_nobody_out() -> None:
             while await tried(guesses, f"192.{number}.2.7", right=True) is not True:
                 await asyncio.sleep(1)
             waits.append(loop.time() - began)
-        # In the order of arrival everybody would wait for the whole queue.
+        # In the order of arrival, everybody would wait for the whole queue.
         assert sorted(waits)[10] < 4 * COST * MOST_WAITING
         began = loop.time()
         assert await tried(guesses, "192.0.2.7", right=True) is True

@@ -107,7 +107,7 @@ def test_only_what_was_invited_counts_and_counts_once(surveys: Surveys) -> None:
     store, invited = surveys.store, [one.nullifier for one in names(2)]
     with pytest.raises(InvalidParameterError, match="links must be new to this survey"):
         store.invite(ASKED.id, [Invitation(invited[0], "", 1), Invitation(invited[0], "", 2)])
-    assert store.used(ASKED.id) == []  # none of them or all
+    assert store.used(ASKED.id) == []  # either all invitations are stored or none
     store.invite(ASKED.id, [Invitation(name, "", 1) for name in invited])
     stranger = bytes(16)
     ids = np.frombuffer(b"".join([stranger, invited[0], invited[0], stranger, invited[1]]), np.uint8).reshape(5, 16)
@@ -181,7 +181,8 @@ def test_rounds_are_drawn_in_advance_and_are_equally_large() -> None:
     assert sorted(Counter(one.position for one in links).values()) == [500, 501]
     assert [one.number for one in links] == list(range(1, 1002))
     assert len({one.token for one in links}) == 1001
-    # In the order of the people it would say who is asked when: runs of a fair order are about half as many as people.
+    # In the order of the people, a link would say who is asked when. A fair order has about half as many runs as
+    # people.
     changes = sum(a.position != b.position for a, b in itertools.pairwise(links))
     assert abs(changes - 500) < 5 * np.sqrt(250)
 
@@ -240,7 +241,7 @@ def test_the_commands_write_links_once_and_remind_whole_groups(tmp_path: Path, m
     link = ("--url", "https://survey.example.org", "-o", "links.csv")
     refused = command("survey", "invite", "smoking", "--count", 100, *link, *base)
     assert "must be open or paused" in refused.stderr
-    assert not Path("links.csv").exists()  # nobody has a link that nobody invited
+    assert not Path("links.csv").exists()  # nobody gets a link without an invitation
     command("survey", "open", "smoking", *base)
     made = command(
         "survey", "invite", "smoking", "--count", 200, "--rounds", 2, "--tag", "mail", *link, *base, "--json"
@@ -257,7 +258,7 @@ def test_the_commands_write_links_once_and_remind_whole_groups(tmp_path: Path, m
     store = open_store(database)
     first = [row for row in rows if row["link"]]
     assert all(row["link"].endswith(f".{row['token']}") for row in first)
-    # Three groups' people answer, all of them; of the two others nobody.
+    # All people of three groups answer, and nobody of the two other groups.
     known = {nullifier(ASKED.id, from_base64url([row["token"]], 16, "t").tobytes()): row for row in first}
     with store._reading() as run:
         parts = dict(run("SELECT nullifier, part FROM invitations"))
@@ -271,7 +272,7 @@ def test_the_commands_write_links_once_and_remind_whole_groups(tmp_path: Path, m
     command("survey", "remind", "smoking", "--links", "links.csv", "-o", "late.csv", *base)
     late = {row["token"] for row in csv.DictReader(io.StringIO(Path("late.csv").read_text()))}
     assert late == {known[name]["token"] for name, part in parts.items() if part > 3}
-    # Links of the reminder are withdrawn; the rest stays.
+    # The links of the reminder are withdrawn, and the rest stays.
     command("survey", "revoke", "smoking", "--links", "late.csv", *base)
     store = open_store(database)
     assert sum(one.invited for one in store.used(ASKED.id)) == 60
@@ -303,7 +304,7 @@ def test_a_page_lets_no_second_person_use_an_invitation() -> None:
         read_page(page(access="invited", second_person=True), "page.json", ASKED)
 
 
-# ---------------------------------------------------------------- what both know together, by the rules of the service
+# ---------------------------------------------------------------- knowledge of collector and inviter together
 
 
 def test_rule_1_what_both_know_is_a_report_whose_odds_the_collection_bounds(here: Running) -> None:
@@ -317,7 +318,7 @@ def test_rule_1_what_both_know_is_a_report_whose_odds_the_collection_bounds(here
         recorded[posted.ids.tobytes()] = int(posted.rows[0, 0])
     joined = {link.number: recorded[nullifier(ASKED.id, link.token)] for link in links}
     assert joined == {1: 0, 2: 1, 3: 2}
-    # Of a report that is known to be somebody's, every answer is nearly as likely as any other.
+    # If a report is known to be a certain person's, every answer is still nearly as likely as any other.
     channel = np.asarray(ASKED.mechanism.channel())
     assert np.log(channel.max(axis=0) / channel.min(axis=0)).max() <= 2.0 + 1e-12
 
@@ -334,7 +335,7 @@ def test_rules_2_and_8_a_link_draws_once_and_asks_before_it_draws(here: Running,
     kept = first.kept.read_bytes()
     again = send_file(ASKED, answers, url)
     assert (again.already, again.drawn, again.kept.read_bytes()) == (1, False, kept)
-    # Another device, where nothing is kept: nothing is drawn.
+    # Another device keeps nothing, so nothing is drawn there.
     elsewhere = tmp_path / "elsewhere.csv"
     elsewhere.write_text("smoker\nno\n")
     with pytest.raises(
@@ -382,7 +383,7 @@ def test_rule_4_ids_of_one_token_are_unrelated_and_depend_on_no_answer() -> None
     link = Link(1, 1, "", bytes(range(16)))
     one, other = nullifier(ASKED.id, link.token), nullifier(SECOND.id, link.token)
     assert one != other
-    # By hand, with the hash of the standard library: the text, the id and the token, one after the other.
+    # By hand, with the standard library's hash: the text, the id and the token, one after the other.
     assert one == hashlib.sha256(b"deniable nullifier" + bytes.fromhex(ASKED.id) + bytes(range(16))).digest()[:16]
 
 
@@ -401,9 +402,9 @@ def test_rules_5_and_6_after_the_drain_nobody_can_say_whose_report_is_whose(tmp_
             rows = {table: run(f"SELECT * FROM {table}") for table in tables}
         content = here.collector.store.batch_file(ASKED.id, 1)
     receipts = {bytes(name) for _, name in rows["receipts"]}
-    assert receipts == {nullifier(ASKED.id, link.token) for link in links[:20]}  # who answered is what they learn
+    assert receipts == {nullifier(ASKED.id, link.token) for link in links[:20]}  # they learn who answered
     assert rows["inbox"] == []
-    # An id stands in no other table than those two, and in no file of reports.
+    # An id is in no table except for those two, and in no file of reports.
     for table, found in rows.items():
         if table not in ("receipts", "invitations"):
             assert not any(
@@ -500,7 +501,7 @@ def test_rule_11_neither_database_nor_log_holds_a_token(tmp_path: Path, capfd: p
             logger.handlers, logger.propagate = [], True
     logged = capfd.readouterr()
     printed = (logged.err + logged.out + made.output).encode()
-    assert sum(nullifier(ASKED.id, one.token) in stored for one in links) == 400  # the hashes are there
+    assert sum(nullifier(ASKED.id, one.token) in stored for one in links) == 400  # the hashes are stored
     for link in links:
         for form in (link.token, to_base64url(link.token).encode(), b64encode(link.token), link.token.hex().encode()):
             assert form not in stored
@@ -577,7 +578,7 @@ def test_an_inviter_invites_from_another_machine_and_sees_no_result(here: Runnin
     here.collector.drain()
     said = command("survey", "status", "smoking", "--database", asked)
     assert "20 of 40 invitations used (50%), counted in steps of 20" in said.output
-    # No number of reports or batches, and no rejections: they are the owner's.
+    # The output has no number of reports or batches, and no rejections, because these are for the owner.
     assert not re.search(r"^(n|batches|rejections|contributors)\b", said.output, re.M)
     late = command("survey", "remind", "smoking", "--database", asked, "--links", links, "-o", tmp_path / "late.csv")
     assert late.exit_code == 0, late.output
@@ -586,7 +587,7 @@ def test_an_inviter_invites_from_another_machine_and_sees_no_result(here: Runnin
     lost.write_text(head + rest[-1])
     assert command("survey", "revoke", "smoking", "--database", asked, "--links", lost).exit_code == 0
     assert not store.invited(ASKED.id, nullifier(ASKED.id, found[-1].token))
-    # The audit names the inviter, and no link.
+    # The audit names the inviter, but no link.
     acts = [(entry.who, entry.act, entry.about) for entry in store.noted() if entry.who == "eve"]
     assert acts == [("eve", "invite", "40 links"), ("eve", "remind", ""), ("eve", "revoke", "1 links")]
     refused = command("survey", "close", "smoking", "--database", asked)
@@ -607,7 +608,7 @@ def test_an_inviters_session_and_token_open_nothing_else(here: Running, asked: s
         assert me("GET", path).problem == "not-allowed"
     for act in ("open", "pause", "close", "delete", "publish"):
         assert me("POST", f"/surveys/smoking/{act}", {"name": "smoking"}).problem == "not-allowed"
-    # A survey that it has no rights for is not there.
+    # A survey without rights looks as if it did not exist.
     assert me("POST", "/surveys/later/invitations", {"command": "terms"}).problem == "not-found"
     assert me("GET", "/surveys/later").status == 404
     page = me("GET", "/surveys/smoking").content.decode()
@@ -628,7 +629,7 @@ def test_an_inviters_session_and_token_open_nothing_else(here: Running, asked: s
     for one in wrong:
         assert me("POST", "/surveys/smoking/invitations", one).problem == "malformed"
     assert collector.store.used(ASKED.id) == []
-    # Analysts read, and do not invite; nobody without an account asks.
+    # Analysts read, and do not invite. Nobody without an account can ask.
     collector.store.add_analyst("bob", "analyst", hash_password(PASSWORD))
     token = Logins(collector.store, collector.clock).issue("bob", "token", None)
     bob = Caller(here.admin, {"authorization": f"Bearer {token}"})

@@ -54,13 +54,14 @@ def test_every_report_has_a_leaf_in_the_step_that_released_it(surveys: Surveys) 
     groups = [with_leaves(body(n, start), start) for n, start in ((25, 0), (7, 100), (18, 200), (21, 300), (3, 400))]
     taken(surveys, groups[0][0])
     assert [one.n for one in store.released_batches(ASKED.id)] == [25]
-    # Too few: they are put back in another order, with their leaves. Then a batch that is not released, and so hidden.
+    # Too few reports came, so they are put back in another order, with their leaves. Then comes a batch that is not
+    # released, and so stays hidden.
     taken(surveys, groups[1][0])
     taken(surveys, groups[2][0])
     assert [one.n for one in store.released_batches(ASKED.id)] == [25]
     assert store.released_leaves(ASKED.id, 2) is None
     taken(surveys, groups[3][0])
-    # Of some reports no leaf came.
+    # Some reports came without a leaf.
     taken(surveys, body(4, 500))
     taken(surveys, groups[4][0])
     surveys.close("smoking", now=True)
@@ -79,7 +80,7 @@ def test_every_report_has_a_leaf_in_the_step_that_released_it(surveys: Surveys) 
     release, counts = store.released(ASKED.id)
     assert found[-1].digest == sum_digest(found[-1].opening, ASKED.id, total, counts)
     assert release.n == total
-    # The batches inside a step have no leaves any more.
+    # The batches inside of a step have no leaves any more.
     with store._reading() as run:
         assert run("SELECT count(*) FROM batches WHERE leaves IS NOT NULL") == [(0,)]
 
@@ -229,7 +230,7 @@ def test_the_public_port_shows_batches_and_leaves_and_more_only_where_it_is_publ
     publish(surveys, "smoking", reports=True)
     assert [call("GET", path).status for path in shown] == [200, 200]
     assert call("GET", f"{API}/batches/2/reports").problem == "not-found"
-    # The mark that says so is no page.
+    # The mark in the database that says so is not a page.
     assert call("GET", "/r/smoking/.reports").status == 404
     assert ".reports" not in here.collector.store.published(ASKED.id)
     surveys.withdraw("smoking")

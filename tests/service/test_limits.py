@@ -59,7 +59,7 @@ def test_forty_people_behind_one_address_are_all_counted_in_a_minute(here: Runni
     """Of a school's forty people, 25 were once refused."""
     call = Caller(here.public)
     assert [call.post(one).status for one in bodies(40)] == [201] * 40
-    # And each asks once whether it was counted.
+    # Each of them also asks once whether it was counted.
     receipts = REPORTS.replace("reports", "receipts")
     assert [call("POST", receipts, {"id": "_" * 21 + "Q"}).status for _ in range(40)] == [404] * 40
     assert counted(here) == 40
@@ -76,12 +76,12 @@ def test_none_of_a_strangers_batches_is_counted(here: Running, kind: str) -> Non
             content, media_type = forged.to_binary(), BINARY_TYPE
         answer = call("POST", REPORTS, content, content_type=media_type)
         assert (answer.status, answer.problem) == (401, "token")
-    # Two in one request, too; and with a word that is no token.
+    # Two headers in one request are refused, too, and so is a word that is not a token.
     for header in ({}, {"authorization": "Bearer guessed"}, {"authorization": f"Basic {TOKEN}"}):
         answer = call("POST", REPORTS, body(2).to_binary(), content_type=BINARY_TYPE, **header)
         assert (answer.status, answer.problem) == (401, "token")
     assert counted(here) == 0
-    # Each cost a report of the network's allowance at most.
+    # Each attempt used at most one report of the network's allowance.
     assert call.post(bodies(1)[0]).status == 201
 
 
@@ -117,7 +117,7 @@ def test_named_networks_share_an_allowance_of_their_own() -> None:
     of = networks(["10.1.0.0/16", "10.1.7.0/24", "2001:db8::/32"], "x")
     limits = Limits(Allowance(1, 9), dict(zip(of, map(Allowance, (4, 2, 3)), strict=True)), now=lambda: 0.0)
     assert [limits.wait(f"10.1.{n}.5") > 0 for n in range(6)] == [False] * 4 + [True] * 2
-    # The smallest network that holds an address counts, alone.
+    # Only the smallest network that contains an address counts.
     assert [limits.wait("10.1.7.9") > 0 for _ in range(3)] == [False, False, True]
     assert [limits.wait(f"2001:db8:{n}::1") > 0 for n in range(4)] == [False] * 3 + [True]
     assert [limits.wait("::ffff:10.1.7.9") > 0, limits.wait("192.0.2.1") > 0] == [True, False]
@@ -139,7 +139,7 @@ def test_tokens_are_not_guessed_faster_than_reports_may_be_sent_and_a_right_one_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever a sender's neighbours send, reports or wrong tokens, its batches are taken."""
-    # One minute for all of them, however slow the machine is.
+    # All requests come in one minute, however slow the machine is.
     monkeypatch.setattr(config, "Limits", partial(Limits, now=lambda: 0.0))
     with collecting(sqlite(tmp_path), limits=True) as here:
         open_survey(here.collector.surveys)
@@ -155,7 +155,7 @@ def test_tokens_are_not_guessed_faster_than_reports_may_be_sent_and_a_right_one_
         call = Caller(here.public)
         assert call.post(body(2)).status == 201
         problems = [call.post(body(2), authorization=f"Bearer {guess}").problem for guess in range(305)]
-        # Until it was known to be right, the sender's own token was a guess, too.
+        # Until the sender's own token was known to be right, it was a guess, too.
         assert (problems[0], problems[-1], len(looked)) == ("token", "too-many", 300)
         monkeypatch.setattr(public, "_TOKEN_SECONDS", 1e9)
         statuses = [call.post(one).status for one in bodies(301, 100)]
@@ -221,7 +221,7 @@ def test_single_reports_go_first_and_a_batch_in_pieces(here: Running, monkeypatc
     slow.release.set()
     for thread in (*batch, *people):
         thread.join()
-    # What was under way had none of them; the next commit has all, with one piece of the batch.
+    # The commit under way had none of them. The next commit has all of them, with one piece of the batch.
     assert slow.sizes[0] <= ingest.MAX_COMMIT
     assert slow.sizes[1] == 5 + ingest.PIECE
     assert counted(here) == 10_005
@@ -281,10 +281,10 @@ def test_requests_that_bring_one_token_wait_for_one_look_up(
 def test_a_head_of_many_lines_is_answered_431(here: Running) -> None:
     answer = talk(here, LIVE, *[b"x-%d: y\r\n" % number for number in range(MAX_HEAD // 10 + 50)])
     assert answer.startswith(b"HTTP/1.1 431 ") or answer == b""
-    # Where nothing is left to be read, the answer arrives.
+    # If nothing is left to be read, the answer arrives.
     exact = LIVE + b"cookie: " + b"x" * MAX_HEAD
     assert talk(here, exact).startswith(b"HTTP/1.1 431 ")
-    # In one read it is counted as well; it was answered before.
+    # A head in one read is counted as well. In the past it was answered.
     for size in (MAX_HEAD + 9000, 60_000, 120_000):
         answer = talk(here, LIVE + b"connection: close\r\ncookie: " + b"x" * size + b"\r\n\r\n")
         assert answer.startswith(b"HTTP/1.1 431 ") or answer == b""
@@ -295,13 +295,13 @@ def test_a_head_of_many_lines_is_answered_431(here: Running) -> None:
 def test_long_bodies_and_many_requests_on_one_connection_are_no_heads(here: Running) -> None:
     answer = talk(here, *[LIVE + b"\r\n"] * 2000, LIVE + b"connection: close\r\n\r\n")
     assert answer.count(b"HTTP/1.1 200 ") == 2001
-    # Batches one after the other, in pieces that hold the end of one and the start of the next.
+    # Batches come one after the other, in pieces that contain the end of one and the start of the next.
     content = body(10_000).to_binary()
     head = f"POST {REPORTS} HTTP/1.1\r\nhost: x\r\ncontent-type: {BINARY_TYPE}\r\nauthorization: Bearer {TOKEN}\r\n"
     batch = f"{head}content-length: {len(content)}\r\n\r\n".encode() + content
     both = batch + batch + LIVE + b"connection: close\r\n\r\n"
     assert talk(here, both).count(b"HTTP/1.1 20") == 3
-    # A body in chunks of one byte each.
+    # This body comes in chunks of one byte each.
     chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in bodies(1, 50_000)[0].to_json()) + b"0\r\n\r\n"
     assert talk(here, CHUNKED, chunks).startswith(b"HTTP/1.1 201 ")
 

@@ -26,7 +26,7 @@ from tests.service import postgres
 from tests.service.asking import Clock, open_survey, summed
 from tests.service.test_privacy import WORDS
 
-# Reports of five bytes, all different.
+# These reports have five bytes, and all are different.
 MARKED = Collection(WORDS, SPL(sizes=WORDS.sizes, epsilon=20.0))
 
 Pairs = set[tuple[bytes, bytes]]
@@ -91,12 +91,13 @@ def linked_by_the_log(database: Path, folder: Path) -> Pairs:
 def linked_by_transaction(server: postgres.Server, url: str) -> Pairs:
     """Look for rows of both tables in every file of a PostgreSQL database, deleted or not, and pair by transaction."""
     with psycopg.connect(url, autocommit=True) as connection:
-        # As a base backup begins.
+        # A base backup begins like this.
         connection.execute("CHECKPOINT")
         row = connection.execute("SELECT oid FROM pg_database WHERE datname = current_database()").fetchone()
     assert row is not None
     content = b"".join(path.read_bytes() for path in (server.folder / "data" / "base" / str(row[0])).iterdir())
-    # Its header ends with its length, 24; then the number of the collection, and the value behind its length.
+    # The row's header ends with its length, 24. Then come the number of the collection, and the value behind its
+    # length.
     names, reports, leaves = (
         _by_transaction(content, rb"(?s)(?=\x18.\x01\0{7}" + pattern + b")")
         for pattern in (_value(16), _value(5), re.escape(bytes([13])) + b".{5}" + _value(32))
@@ -138,9 +139,9 @@ def test_the_files_link_no_report_to_its_id_once_it_was_looked_at(
     store = open_store(database, migrate=True)
     people = People(store, least=100)
     people.send(60)
-    # The adversary can do it at all.
+    # This shows that the adversary is able to do it.
     assert adversary() & people.pairs == people.pairs
-    # There are too few of them for a batch; the files say nothing all the same.
+    # There are too few of them for a batch. Still, the files say nothing.
     assert people.drain() == 0
     assert not adversary() & people.pairs
     assert store.waiting(MARKED.id) == 60
@@ -166,7 +167,7 @@ def test_reports_that_wait_lie_in_no_order_of_arrival(database: str) -> None:
         stored = [bytes(report) for (report,) in run(f"SELECT report FROM inbox ORDER BY {place}")]
     ranks = [people.arrived.index(report) for report in stored]
     assert sorted(ranks) == list(range(400))
-    # Spearman's correlation: 5 standard deviations of a random order. In the order of arrival it is 1.
+    # Spearman's correlation must be within 5 standard deviations of a random order. In the order of arrival it is 1.
     assert abs(np.corrcoef(ranks, np.arange(400))[0, 1]) < 5 / np.sqrt(399)
     store.close()
 
@@ -196,7 +197,7 @@ def test_reports_are_stirred_after_another_collector_has_drained_as_many(
 
     taken(0)
     assert [drained(90)[:], drained(90)[:]] == [[5], []]
-    # Another one drains these, of which this one knows nothing.
+    # Another collector drains these reports, about which this one knows nothing.
     mine = dict(store._stirred)
     assert drained(5) == []
     store._stirred.clear()

@@ -133,7 +133,7 @@ def test_what_is_no_backup_of_a_collector_takes_no_place(tmp_path: Path, copy: P
 def test_what_a_backup_replaces_is_kept_with_its_log(tmp_path: Path, copy: Path) -> None:
     path = tmp_path / "survey.db"
     store = with_reports(sqlite(tmp_path), 20)
-    # As a process that is killed leaves it: most of it in the log.
+    # A killed process leaves the database like this, with most of it in the log.
     left = {one.name: one.read_bytes() for one in tmp_path.glob("survey.db*") if one.suffix != ".lock"}
     store.close()
     for name, content in left.items():
@@ -144,7 +144,7 @@ def test_what_a_backup_replaces_is_kept_with_its_log(tmp_path: Path, copy: Path)
     assert f"the earlier database is kept as {kept}" in result.output
     assert {stat.S_IMODE(one.stat().st_mode) for one in (path, kept)} == {0o600}
     assert (waiting(path), waiting(kept)) == (5, 20)
-    # Nor is a second one lost, and one that cannot be read is kept as it is.
+    # A second kept database is not lost either, and an unreadable one is kept as it is.
     path.write_bytes(b"SQLite format 3\0 and then nothing of the kind" * 100)
     again = restore_store(sqlite(tmp_path), copy)
     assert again is not None
@@ -266,7 +266,7 @@ def test_a_dump_that_is_no_collectors_is_not_restored(postgres_server: postgres.
     (tmp_path / "text").write_text("no dump")
     with pytest.raises(StoreError, match="pg_restore failed"):
         restore_store(target, tmp_path / "text")
-    # Nothing of them is there: it is still empty.
+    # The failed restore left no tables: the database is still empty.
     store = with_reports(postgres_server.database(), 5)
     store.backup(tmp_path / "copy")
     store.close()
@@ -301,7 +301,7 @@ def test_no_verb_migrates_in_passing(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert said == f"0 the database is up to date; the earlier database is kept as {kept}\n"
     assert run("survey", "migrate") == "0 the database is up to date\n"
     assert run("survey", "status", "smoking").startswith("0 ")
-    # Back to the earlier release: what was kept is what that release wrote.
+    # Back in the earlier release, the kept database is what that release wrote.
     restore_store(sqlite(tmp_path), kept)
     assert run("survey", "list").startswith(refused)
     assert run("survey", "migrate", "--no-backup") == "0 the database is up to date\n"
@@ -318,7 +318,7 @@ def test_a_served_database_is_not_migrated_and_one_that_cannot_be_backed_up_stay
     with pytest.raises(OutputError):
         migrate_store(sqlite(tmp_path), tmp_path / "absent" / "copy")
     assert (tmp_path / "survey.db").read_bytes() == before
-    # The collector's own switch backs up, too.
+    # The collector's own switch makes a backup, too.
     with collecting(sqlite(tmp_path)), pytest.raises(StoreInUseError):
         migrate_store(sqlite(tmp_path))
     assert len(list(tmp_path.glob("survey.db.version-1-*"))) == 1

@@ -110,7 +110,7 @@ def test_a_burst_is_logged_at_once_and_then_in_sum(caplog: pytest.LogCaptureFixt
     ]
     assert outages.current() == []
     said.clear()
-    # One that lasts is said again, another cause is said by itself, and the end of the process is the end of all.
+    # A lasting burst is logged again, another cause is logged separately, and the end of the process ends all bursts.
     outages.refused("the disk is full", 1000)
     outages.refused("too many reports are waiting")
     for _ in range(round(SUMMARY_SECONDS)):
@@ -182,7 +182,7 @@ def test_ready_is_what_uploads_are_on_a_disk_that_fills(tmp_path: Path, caplog: 
             assert [answer.status for answer in answers[-3:]] == [503] * 3
             found = ready(here)
             assert (found.status, found.problem) == (503, "store")
-            # Writing where nothing is needed was no test: it writes nothing.
+            # Writing nothing would not be a test, so this writes something.
             with here.collector.store._working() as run:
                 run("UPDATE meta SET value = value WHERE key = 'role'")
         finally:
@@ -217,7 +217,7 @@ def test_looking_whether_it_is_ready_leaves_nothing(database: str) -> None:
     store.close()
 
 
-# -------------------------------------------------------------------- a database that does not answer
+# -------------------------------------------------------------------- a database without an answer
 
 
 def test_whoever_waits_for_a_commit_that_hangs_is_answered_and_the_receipt_decides(
@@ -250,12 +250,12 @@ def test_whoever_waits_for_a_commit_that_hangs_is_answered_and_the_receipt_decid
             thread.join()
         assert {answer.problem for answer in answers.values()} == {"store"}
         assert len(answers) == 6
-        # Who comes later is refused at once: a wait would not end before the gate is open.
+        # Later requests are refused at once, because a wait would not end before the gate is open.
         monkeypatch.setattr(ingest, "GIVE_UP", 1e9)
         assert call.post(bodies(1, 6)[0]).problem == "store"
         gate.set()
         monkeypatch.undo()
-        # The first was in the commit, which went through; the others were not.
+        # The first request was in the commit, which went through. The others were not.
         again = [answered(call, bodies(1, i)[0]).json for i in range(7)]
         assert [one["already"] for one in again] == [1, 0, 0, 0, 0, 0, 0]
         assert sum(one["counted"] for one in again) == 6
@@ -275,7 +275,7 @@ def test_receipts_and_tokens_that_hang_are_refused_in_time_and_keep_nobody_else_
             found = getattr(here.collector.store, name)
 
             def hangs(*given: Any, found: Any = found) -> Any:
-                # Longer than anybody below waits for an answer, so that each answer is one before the gate is open.
+                # The gate stays shut longer than anybody below waits, so that each answer comes before it opens.
                 gate.wait(2 * PATIENCE)
                 return found(*given)
 
@@ -292,12 +292,12 @@ def test_receipts_and_tokens_that_hang_are_refused_in_time_and_keep_nobody_else_
             for thread in threads:
                 thread.start()
             assert ready(here).status == 200
-            # Its token is looked up for the first time.
+            # The token is looked up for the first time.
             assert call.post(body(3)).problem == "store"
             for thread in threads:
                 thread.join()
             assert [answer.problem for answer in answers] == ["store"] * 45
-            # Of more than may wait, nobody waits at all.
+            # With no room for waiting, nobody waits at all.
             monkeypatch.setattr(public, "MAX_LOOKUPS", 0)
             monkeypatch.setattr(ingest, "GIVE_UP", 1e9)
             assert call("POST", path, receipt).problem == "busy"
@@ -323,7 +323,7 @@ def test_a_database_that_another_program_locks_is_said_in_time(tmp_path: Path) -
             assert seconds < IN_TIME
         finally:
             other.close()
-        # It was counted then, or is now.
+        # The report was counted then, or is counted now.
         assert answered(call, body(3)).status in (200, 201)
         assert here.collector.store.waiting(ASKED.id) == 3
         assert ready(here).status == 200
@@ -528,7 +528,7 @@ def test_sigterm_just_after_the_start_is_an_orderly_end(tmp_path: Path) -> None:
     other.execute("BEGIN IMMEDIATE")
     with process(sqlite(tmp_path), started=False) as (running, _):
         lock, deadline = tmp_path / "survey.db-wal", time.monotonic() + 30
-        # Its handler is there as soon as the command runs; that the database is open is later.
+        # The handler is there as soon as the command runs. The database is opened later.
         while not _opens(running.pid, lock):
             assert time.monotonic() < deadline
             time.sleep(0.01)

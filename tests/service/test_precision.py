@@ -16,7 +16,7 @@ def test_the_survey_stands_on_the_curve(n: int, planned: int) -> None:
     places = [tuple(map(float, point.split(","))) for point in curve.points.split()]
     assert all(0 <= x <= WIDTH and 0 <= y <= HEIGHT for x, y in places)
     assert all(a < b for (a, _), (b, _) in itertools.pairwise(places))
-    heights = [98 - y for _, y in places]  # above the axis, 22 pixels from the lower edge
+    heights = [98 - y for _, y in places]  # heights are above the axis, which is 22 pixels from the lower edge
     assert all(a >= b for a, b in itertools.pairwise(heights))
     # A quarter of the reports has twice the half-width.
     most = max(n, planned)

@@ -22,7 +22,7 @@ from deniable.survey.schema import Schema
 from tests.service.asking import ASKED, Caller, Clock, body, collecting, open_survey, sqlite, summed
 from tests.service.test_store import take
 
-# Reports of five bytes, so that one can be found among others.
+# Reports have five bytes, so that one report can be found among others.
 WORDS = Schema(tuple(Attribute(f"a{j}", tuple(f"{j}-{v}" for v in range(200))) for j in range(5)))
 
 
@@ -57,7 +57,7 @@ def test_nothing_of_a_person_is_in_the_database_its_log_or_the_servers_after_a_t
         for name in ("deniable.service", "deniable.service.access", "uvicorn.error"):
             logging.getLogger(name).handlers, logging.getLogger(name).propagate = [], True
     logged = capfd.readouterr().err
-    # Nor is there a time beside a line of an upload.
+    # There is no time beside a line of an upload either.
     uploads = [line.partition(", ") for line in logged.splitlines() if "/reports 201 " in line]
     assert sum(int(times.removesuffix(" times") or "1") for _, _, times in uploads) == 100
     assert {line.rpartition(" ")[0] for line, _, _ in uploads} == {"INFO POST /api/v1/collections/{id}/reports 201"}
@@ -70,10 +70,10 @@ def test_nothing_of_a_person_is_in_the_database_its_log_or_the_servers_after_a_t
     ]
     assert not re.search("|".join(names), logged)
     assert asked.id not in logged
-    # The ids are there, as receipts; of the reports nothing is left, in the file or its log.
+    # The ids are there, as receipts. Nothing is left of the reports, in the file or its log.
     assert sum(one.tobytes() in stored for one in ids) == 1000
     assert sum(one.tobytes() in stored for one in rows) == 0
-    # No time of a report: seconds since the epoch, or a date with a time in it, are nowhere but for what owners did.
+    # No time of a report is stored: seconds since the epoch, or dates with a time, occur only for the owners' acts.
     times = re.findall(rb"20\d\d-\d\d-\d\dT[0-9:.+]+", stored)
     assert len(times) <= 2
 
@@ -129,7 +129,7 @@ def test_a_batch_is_in_random_order(tmp_path: Path) -> None:
     (tmp_path / "x.parquet").write_bytes(content)
     found = pq.read_table(tmp_path / "x.parquet").column("value").to_numpy()
     assert sorted(found.tolist()) == list(range(400))
-    # Spearman's correlation with the order of arrival: 5 standard deviations of a random order.
+    # Spearman's correlation with the order of arrival must be within 5 standard deviations of a random order.
     assert abs(np.corrcoef(found, np.arange(400))[0, 1]) < 5 / np.sqrt(399)
     store.close()
 

@@ -100,7 +100,7 @@ def test_behind_the_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         trusted_proxies=["127.0.0.1/32"],
         limits=LimitsShape(per_minute=4, per_hour=100),
     )
-    # One minute for all of them, however slow the machine is.
+    # All requests come in one minute, however slow the machine is.
     monkeypatch.setattr(config, "Limits", partial(Limits, now=lambda: 0.0))
     with running(settings, migrate=True) as here, proxied(here.public, tmp_path) as port:
         open_survey(here.collector.surveys)
@@ -122,12 +122,12 @@ def test_behind_the_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
                 return answer.status
 
         assert asked("GET", "/s/smoking") == 200
-        # No body is written to a file, which would lie in this folder while it is read.
+        # No body is written to a file. While it is read, the file would be in this folder.
         written = (tmp_path / "client_body").stat().st_mtime_ns
         assert asked("POST", f"{API}/reports", b" " * 900_000, source="127.9.9.9", content_type="text/plain") == 415
         assert (tmp_path / "client_body").stat().st_mtime_ns == written
         sent = bodies(8)
-        # Whatever somebody says of their address, the proxy's word counts: all of these are one network's.
+        # Whatever a sender says about their address, the proxy's word counts. All these requests are from one network.
         statuses = [
             asked(
                 "POST",
@@ -142,7 +142,7 @@ def test_behind_the_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         assert statuses == [201] * 4 + [429] * 2
         other = {"source": "127.0.1.2", "content_type": "application/json"}
         assert asked("POST", f"{API}/reports", sent[6].to_json(), **other) == 201
-        # Slow headers are ended by the proxy, which the collector's port alone would keep.
+        # The proxy ends slow headers, while the collector's port alone would keep them.
         raw = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
         with trusted.wrap_socket(raw, server_hostname="survey.example.org") as slow:
             slow.sendall(b"GET / HTTP/1.1\r\nhost: survey.example.org\r\nx-slow: ")
@@ -151,7 +151,7 @@ def test_behind_the_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
                 while part := slow.recv(4096):
                     answer += part
             assert answer == b"" or answer.startswith(b"HTTP/1.1 408")
-        # A handshake that is none, and a head that is too long: nginx would log an address with either.
+        # A wrong handshake and a head that is too long would each make nginx log an address.
         for start in (b"this is no handshake\r\n\r\n", b"\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00"):
             with socket.create_connection(("127.0.0.1", port), PATIENCE, ("127.0.0.2", 0)) as bad:
                 bad.sendall(start)
@@ -161,7 +161,7 @@ def test_behind_the_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         with trusted.wrap_socket(raw, server_hostname="survey.example.org") as long:
             long.sendall(b"GET / HTTP/1.1\r\nhost: survey.example.org\r\ncookie: " + b"x" * 40_000 + b"\r\n\r\n")
             assert long.recv(4096).startswith(b"HTTP/1.1 400")
-    # nginx has ended: whatever it had to say is written.
+    # nginx has ended, so its whole log is written.
     logged = (tmp_path / "main.log").read_text()
     assert "127.0.0.2" not in logged
     assert "client" not in logged

@@ -71,7 +71,7 @@ def waiting(here: Running) -> int:
     return here.collector.store.waiting(ASKED.id)
 
 
-# -------------------------------------------------------------------- what is taken
+# -------------------------------------------------------------------- accepted reports
 
 
 def test_reports_are_counted_once_in_either_form(here: Running, call: Caller) -> None:
@@ -86,11 +86,11 @@ def test_reports_are_counted_once_in_either_form(here: Running, call: Caller) ->
     answer = call("POST", f"{API}/reports", many.to_binary(), content_type=BINARY_TYPE)
     assert (answer.status, answer.json) == (200, {"counted": 299, "already": 1, "invalid": 0})
     assert waiting(here) == before + 300
-    # The same id with another content: the first counts, and what comes later is not looked at.
+    # For the same id with another content, the first report counts. Later content is not read.
     (changed,) = bodies(1, 10, seed=2)
     assert call.post(changed).json == {"counted": 0, "already": 1, "invalid": 0}
     assert waiting(here) == before + 300
-    # Whatever the content: one that no client can have made, too.
+    # This is so whatever the content is, even if no client can have made it.
     answer = call.post(Body(ASKED.id, one.ids, np.array([[3]], np.uint8)))
     assert (answer.status, answer.json) == (200, {"counted": 0, "already": 1, "invalid": 0})
 
@@ -106,7 +106,7 @@ def test_an_impossible_report_is_refused_alone_and_counted_out_of_many(here: Run
     assert waiting(here) == before + 2
     here.collector.ingest.write_rejections()
     assert here.collector.store.rejections(ASKED.id)["invalid-report"] == seen + 2
-    # What was refused was not counted: an honest report of that id is.
+    # A refused report was not counted, so an honest report of that id is counted.
     assert call.post(Body(ASKED.id, three.ids[1:2], three.rows[1:2])).status == 201
 
 
@@ -117,7 +117,7 @@ def test_a_receipt_says_whether_an_id_was_counted(call: Caller) -> None:
     call.post(one)
     answer = call("POST", f"{API}/receipts", said)
     assert (answer.status, answer.content) == (204, b"")
-    # In another survey it was not.
+    # In another survey the report was not counted.
     assert call("POST", f"/api/v1/collections/{OTHER.id}/receipts", said).problem == "not-counted"
     for bad in [{"id": "short"}, {"id": said["id"], "more": 1}, {}, {"id": 7}]:
         assert call("POST", f"{API}/receipts", bad).problem == "malformed"
@@ -183,7 +183,7 @@ def test_head_and_body_of_an_answer_go_out_together_and_a_head_alone_at_once(cal
         joined.write(b"HTTP/1.1 304 Not Modified\r\n\r\n")
         joined.close()
         assert (len(sent.pieces), sent.closed) == (4, True)
-        # Who has hung up meanwhile is sent nothing.
+        # A sender that has hung up is sent nothing.
         lost = Sent()
         Joined(lost).write(b"HTTP/1.1 201 Created\r\n\r\n")
         lost.close()
@@ -193,7 +193,7 @@ def test_head_and_body_of_an_answer_go_out_together_and_a_head_alone_at_once(cal
     asyncio.run(write())
     answer = call("HEAD", API)
     assert (answer.status, answer.content) == (200, b"")
-    # Who asks first whether a body is wanted is told.
+    # A sender that first asks whether a body is wanted gets an answer.
     content = bodies(1, 8700)[0].to_json()
     host, _, port = here.public.removeprefix("http://").partition(":")
     with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
@@ -215,19 +215,19 @@ def test_health(here: Running, call: Caller, monkeypatch: pytest.MonkeyPatch) ->
         raise StoreError("gone")
 
     monkeypatch.setattr(here.collector.store, "ready", broken)
-    # No second passes while all of them ask.
+    # The clock stands still while all of them ask.
     monkeypatch.setattr(collecting_module, "_READY_SECONDS", 1e9)
     monkeypatch.setattr(here.collector, "_looked", -2e9)
     for _ in range(20):
         answer = call("GET", "/health/ready")
         assert (answer.status, answer.problem) == (503, "store")
         assert int(answer.headers["retry-after"]) > 0
-    # Anybody may ask, and looking writes to the disk: it is looked at once a second.
+    # Anybody may ask, and a check writes to the disk. So the check runs once a second.
     assert len(asked) == 1
     monkeypatch.undo()
     monkeypatch.setattr(here.collector, "_looked", -1e9)
     assert call("GET", "/health/ready").status == 200
-    # While one look waits for a database that hangs, the others hear what was found last.
+    # While one check waits for a database that hangs, other requests get the last result.
     looking, gate = threading.Event(), threading.Event()
 
     def hangs() -> None:
@@ -245,7 +245,7 @@ def test_health(here: Running, call: Caller, monkeypatch: pytest.MonkeyPatch) ->
     first.join()
 
 
-# -------------------------------------------------------------------- what is refused
+# -------------------------------------------------------------------- refused requests
 
 ONE = bodies(1, 5000)[0]
 GOOD = ONE.to_json()
@@ -325,7 +325,7 @@ def test_a_slow_body_and_a_slow_header_do_not_stay(here: Running, monkeypatch: p
             answer += part
         assert answer.startswith(b"HTTP/1.1 408")
         assert b"urn:deniable:problem:slow" in answer
-    # What says beforehand that it is too large is refused before it is sent.
+    # A request that announces a body that is too large is refused before the body is sent.
     with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
         head = head.replace("content-length: 500", "content-length: 9999999").removesuffix("{")
         connection.sendall(head.encode())
@@ -333,7 +333,7 @@ def test_a_slow_body_and_a_slow_header_do_not_stay(here: Running, monkeypatch: p
     with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
         connection.sendall(head.replace("host: x", f"host: x\r\nauthorization: Bearer {TOKEN}").encode())
         assert connection.recv(4096).startswith(b"HTTP/1.1 413")
-    # Who hangs up in the middle is nobody to answer.
+    # A sender that hangs up in the middle gets no answer.
     with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
         connection.sendall(head.replace("9999999", "500").encode() + b"{")
     assert Caller(here.public)("GET", "/health/live").status == 200
@@ -391,7 +391,7 @@ def test_whatever_is_asked_of_the_description_meets_an_answer_of_the_description
         ]
         + [(f"/collections/{{id}}{part}", "post") for part in ("/receipts", "/reports")]
     )
-    # Whatever is served under this address is described, and nothing else is.
+    # Everything that is served under this address is described, and nothing else is.
     app: Any = public_app(here.collector, Access())
     while not isinstance(app, Starlette):
         app = app._app
@@ -468,7 +468,7 @@ def test_limits_are_by_network_minute_and_hour() -> None:
         ([("x-forwarded-for", "1.1.1.1, 2.2.2.2")], "2.2.2.2"),
         ([("x-forwarded-for", "1.1.1.1"), ("x-forwarded-for", "2.2.2.2, 10.9.9.9")], "2.2.2.2"),
         ([("forwarded", 'for=1.1.1.1, for="[2001:db8::7]:4711";proto=https')], "2001:db8::7"),
-        # A proxy writes one of them and hands on the other, in which a sender says what they like.
+        # A proxy writes one of the headers and hands on the other, in which a sender can write anything.
         ([("forwarded", "for=6.6.6.6"), ("x-forwarded-for", "2.2.2.2")], "10.0.0.1"),
         ([("forwarded", "for=2.2.2.2"), ("x-forwarded-for", "1.1.1.1, 2.2.2.2")], "2.2.2.2"),
         ([("forwarded", "for=_hidden")], "_hidden"),
@@ -482,7 +482,7 @@ def test_a_trusted_proxys_right_most_untrusted_hop_counts(headers: list[tuple[st
     raw = Headers(raw=[(name.encode(), value.encode()) for name, value in headers])
     trusted = networks(["10.0.0.0/8"], "trusted_proxies")
     assert client_address("10.0.0.1", raw, trusted) == expected
-    # Nobody else's word is taken.
+    # Nobody else's word is trusted.
     assert client_address("9.9.9.9", raw, trusted) == "9.9.9.9"
 
 
@@ -572,7 +572,7 @@ def test_what_waits_is_committed_together_and_answered_after_the_commit(
 
     async def send() -> list[Outcome]:
         waiting = [asyncio.create_task(queue.submit(held.survey, one)) for one in bodies(50, 8000)]
-        # Some are in the first commit, which is under way, and the others wait for the second.
+        # Some reports are in the first commit, which is under way. The others wait for the second commit.
         await asyncio.to_thread(until, lambda: bool(sizes) and sizes[0] + queue.waiting == 50)
         assert not any(task.done() for task in waiting)
         assert not committed
@@ -618,11 +618,11 @@ def test_a_commit_waits_for_those_who_were_answered_last_and_for_nobody_else(
             queue.start()
         await asyncio.gather(*waiting)
 
-    # Who is alone waits for nobody.
+    # A single sender waits for nobody.
     asyncio.run(send(1))
     asyncio.run(send(1))
     assert (sizes, paused.is_set()) == ([1, 1], False)
-    # Of three who were answered, one comes first: a commit waits until all are there, or nobody comes.
+    # Three senders were answered, and one comes first. A commit waits until all are there, or nobody comes.
     queue._last = 3
 
     async def one_by_one() -> None:
@@ -678,7 +678,7 @@ def test_headers_that_nothing_can_be_slipped_through(call: Caller) -> None:
         assert "unsafe" not in policy
         assert "require-trusted-types-for 'script'" in policy
         assert headers["cross-origin-opener-policy"] == "same-origin"
-        # A kilobyte, of which only pages have a use.
+        # The header is a kilobyte, and only pages need it.
         assert ("permissions-policy" in headers) == (path == "/s/smoking")
     assert {"geolocation=()", "ch-ua=()", "browsing-topics=()", "storage-access=()"} <= set(
         headers["permissions-policy"].split(", ")
@@ -695,15 +695,15 @@ def test_pages_elsewhere_may_upload_if_they_are_named(tmp_path: Path) -> None:
         answer = named.post(bodies(1)[0])
         assert (answer.status, answer.headers["access-control-allow-origin"]) == (201, "https://pages.example")
         assert "access-control-allow-credentials" not in answer.headers
-        # How long to wait is for pages elsewhere, too.
+        # Pages on other origins can also read how long to wait.
         assert answer.headers["access-control-expose-headers"] == "retry-after"
         preflight = {"access_control_request_method": "POST", "access_control_request_headers": "content-type"}
         assert named("OPTIONS", f"{API}/reports", **preflight).status == 200
         assert "access-control-allow-origin" not in stranger("GET", API).headers
         assert stranger("OPTIONS", f"{API}/reports", **preflight).status == 400
-        # Nowhere else.
+        # The header is sent nowhere else.
         assert "access-control-allow-origin" not in named("GET", "/health/live").headers
-        # Behind a proxy that is trusted, TLS is remembered.
+        # Behind a trusted proxy, TLS is remembered.
         secure = named("GET", API, x_forwarded_proto="https")
         assert secure.headers["strict-transport-security"] == "max-age=31536000"
 
@@ -713,7 +713,7 @@ def test_the_log_has_templates_and_nobody(
 ) -> None:
     counted = middleware.Requests()
     monkeypatch.setattr(middleware, "_SECONDS", 1e9)
-    # However long each takes.
+    # The time of each request does not matter.
     monkeypatch.setattr(middleware, "_BUCKETS", (1e9,))
     monkeypatch.setattr(middleware, "requests", counted)
     with caplog.at_level(logging.INFO, "deniable.service.access"):
@@ -724,12 +724,12 @@ def test_the_log_has_templates_and_nobody(
         call("GET", "/nowhere/at-all?who=me")
         call("GET", f"{API}/dictionary/smoker")
         call("GET", "/another/at-all?who=me")
-        # A request is counted after its answer, and said with what else came meanwhile.
+        # A request is counted after its answer, and is logged together with others that came in the meantime.
         until(lambda: sum(counted._counts.values()) == 5)
         assert not caplog.records
         counted.say()
     lines = [record.getMessage() for record in caplog.records]
-    # In the order of their letters, not of requests.
+    # Lines are in alphabetical order, not in the order of requests.
     assert [line.rpartition(" <")[0] for line in lines] == [
         "GET (unknown) 404",
         "GET /api/v1/collections/{id}/dictionary/{attribute} 404",

@@ -85,7 +85,7 @@ def test_results_are_public_from_publish_to_withdraw_and_only_of_a_closed_survey
     here.collector.refresh()
     for path in ("/r/live/", "/r/live/de.html", "/r/none/"):
         assert anyone("GET", path).status == 404
-    # Owners see the page before anybody else does; analysts publish nothing.
+    # Owners see the page before anybody else does, and analysts publish nothing.
     seen = ann("GET", "/surveys/live/published/index.html").content
     assert logged_in(here, "bob")("POST", "/surveys/live/publish").problem == "not-allowed"
     crossed = Caller(here.admin, {**ann.headers, "origin": "https://evil.example"})
@@ -101,7 +101,7 @@ def test_results_are_public_from_publish_to_withdraw_and_only_of_a_closed_survey
     assert anyone("GET", "/r/live").headers["location"] == "/r/live/"
     assert anyone("GET", "/r/live/de.html").status == 200
     assert anyone("GET", "/r/live/en.html").status == 404
-    # No script and no other style: the policy has the hash of the one sheet.
+    # There is no script and no other style: the policy has the hash of the only sheet.
     policy = answer.headers["content-security-policy"]
     assert re.search(r"script-src 'none'; style-src 'sha256-[^']+'; ", policy)
     assert "<script" not in answer.content.decode()
@@ -130,13 +130,13 @@ def test_pages_say_the_same_numbers_in_every_language(here: Running, tmp_path: P
     assert written.exit_code == 0, written.output
     names = ["ar.html", "de.html", "es.html", "fr.html", "index.html"]
     assert sorted(path.name for path in folder.iterdir()) == names
-    # Files are written, and nothing is put on the public port.
+    # Files are written, but nothing is put on the public port.
     assert Caller(here.public)("GET", "/r/live/").status == 404
     pages = {name: (folder / name).read_text(encoding="utf-8") for name in names}
     shown = {name: numbers(page) for name, page in pages.items()}
     assert len(shown["index.html"]) > 10
     assert {tuple(found) for found in shown.values()} == {tuple(shown["index.html"])}
-    # The share of smokers is the one of the export, to the whole per cent, inside its range.
+    # The share of smokers is that of the export, to the whole per cent, and inside of its range.
     (tmp_path / "survey.json").write_text(SURVEY.to_json())
     (tmp_path / "x.aggregate").write_bytes(here.collector.surveys.export("live"))
     said = runner.invoke(app, ["estimate", str(tmp_path / "survey.json"), str(tmp_path / "x.aggregate"), "--json"])
@@ -151,7 +151,7 @@ def test_pages_say_the_same_numbers_in_every_language(here: Running, tmp_path: P
     assert mean
     assert f"Der Mittelwert liegt zwischen {mean[1].replace('.', ',')} und {mean[2].replace('.', ',')}" in german
     assert float(mean[1]) < 7.5 < float(mean[2])
-    # How to report it: method, epsilon of the whole contributor, n, target and interval.
+    # The page says how to report the result: method, epsilon of the whole contributor, n, target and interval.
     for part in (
         f"by {SURVEY.mechanism.name}, with epsilon = 4 for the whole contributor, all questions together",
         f"n = {N:,} reports",
@@ -166,7 +166,7 @@ def test_pages_say_the_same_numbers_in_every_language(here: Running, tmp_path: P
         assert f"<h1><bdi>&lt;{tag}&gt; &amp; co</bdi></h1>" in page
         links = re.findall(r'<a href="(.*?)" lang', page)
         assert sorted(links) == [other for other in names if other != name]
-        # Nothing is loaded, and every picture stands beside its numbers.
+        # Nothing is loaded, and every picture has its numbers beside it.
         assert not re.findall(r'(?:src|href)="(?!\w+\.html")', page)
         assert page.count("<svg") == page.count("<svg>")
         assert page.count('class="drawing" aria-hidden="true"') == page.count('class="said"')

@@ -101,9 +101,9 @@ def test_a_forger_cannot_take_one_person_out_of_two_looks(here: tuple[Running, C
     for sent in (forged, person):
         assert call.post(sent).status == 201
     assert running.collector.drain() == 20
-    # Nothing that the analyst reads has moved.
+    # Nothing that the analyst reads has changed.
     assert look(running, me) == before
-    # Others come on the same day; then the day ends.
+    # Others come on the same day. Then the day ends.
     others = body(40, 3000, seed=4)
     assert call.post(others).status == 201
     assert running.collector.drain() == 40
@@ -114,17 +114,17 @@ def test_a_forger_cannot_take_one_person_out_of_two_looks(here: tuple[Running, C
     after = look(running, me)
     gained = counts(after, tmp_path) - first
     assert gained.sum() == 60
-    # Without the forged reports, what is left is the step's other 41 reports together.
+    # Without the forged reports, only the sum of the step's other 41 reports is left.
     rest = Body(ASKED.id, np.concatenate([person.ids, others.ids]), np.concatenate([person.rows, others.rows]))
     known = mechanism.aggregate(from_wire(mechanism, forged.rows)).counts
     assert np.array_equal(gained - known, mechanism.aggregate(from_wire(mechanism, rest.rows)).counts)
     assert look(running, me) == after
-    # The files of reports are those of the steps, sorted, and not of the batches in them.
+    # The files of reports are those of the steps, sorted, not those of the batches in them.
     assert sorted(after["files"]) == ["batch-000001.parquet", "batch-000002.parquet"]
     (tmp_path / "step.parquet").write_bytes(after["files"]["batch-000002.parquet"])
     step = np.concatenate([to_wire(mechanism, reports) for reports in ReportReader(tmp_path / "step.parquet", ASKED)])
     assert step.tolist() == sorted(np.concatenate([forged.rows, rest.rows]).tolist())
-    # Of a step there is one file, in whichever export: two do not add up.
+    # A step has one file in every export, so two files of one step do not add up.
     (tmp_path / "again.parquet").write_bytes(
         running.collector.surveys.export_reports("smoking")["batch-000002.parquet"]
     )
@@ -173,7 +173,7 @@ def test_metrics_move_with_drains_only(here: tuple[Running, Clock]) -> None:
     assert call.post(body(5, 5003)).status == 200
     collector.refresh()
     assert watched(running) == before
-    # A drain of another survey says nothing of this one.
+    # A drain of another survey says nothing about this survey.
     other = body(20, 0, replace(ASKED, title="Other"))
     assert call.post(other).status == 201
     assert collector.drain() == 20
@@ -181,7 +181,7 @@ def test_metrics_move_with_drains_only(here: tuple[Running, Clock]) -> None:
     assert 'deniable_reports_total{outcome="counted"} 120' in shown
     assert not any("already" in line for line in shown)
     assert "deniable_commit_reports_sum 120" in shown
-    # After its own drain all is there.
+    # After its own drain everything is there.
     assert call.post(body(18, 6000)).status == 201
     assert collector.drain() == 26
     shown = watched(running)
@@ -231,7 +231,7 @@ def test_a_release_outlives_its_collector_and_is_everybodys(database: str) -> No
     surveys.store.take({ASKED.id: Posted(sent.ids, sent.rows)})
     found = surveys.close("smoking", now=True)
     assert (found["n"], found["batches"], found["released"]) == (93, 4, "2026-05-02")
-    # Of earlier releases the sums are gone.
+    # The sums of earlier releases are deleted.
     with surveys.store._reading() as run:
         assert [len(row[0]) for row in run("SELECT counts FROM releases ORDER BY batches")] == [0, 0, 24]
     surveys.store.close()
@@ -247,7 +247,7 @@ def test_after_so_many_batches_or_at_the_close(tmp_path: Path) -> None:
         surveys.tick({})
         seen.append(surveys.status("smoking")["n"])
     assert seen == [20, 20, 20, 80, 80, 80, 140, 140]
-    # Whoever starts it again with a smaller step gets what is due by that.
+    # A new start with a smaller step releases what is due under that step.
     replace(surveys, while_open=1).tick({})
     assert surveys.status("smoking")["n"] == 160
     surveys.store.close()
@@ -265,7 +265,7 @@ def test_a_day_of_a_drain_is_released_whole_on_the_next(tmp_path: Path) -> None:
     taken(surveys, 35, 300)
     surveys.tick({})
     assert surveys.status("smoking")["n"] == 45
-    # A quiet day releases nothing; the first batch after it waits for its day's end as well.
+    # A quiet day releases nothing. The first batch after it also waits for the end of its day.
     clock.move(days=1)
     surveys.tick({})
     assert surveys.status("smoking")["n"] == 110
@@ -315,7 +315,7 @@ def test_tables_of_before_keep_what_analysts_had_seen(database: str, monkeypatch
     store.close()
 
 
-# -------------------------------------------------------------------- what remains
+# -------------------------------------------------------------------- remaining knowledge
 
 
 def right_about_a_report(others: int) -> Fraction:
@@ -336,11 +336,11 @@ def test_what_remains_of_a_difference_is_what_the_page_says() -> None:
             truth = GRR(k=2, epsilon=epsilon).channel(exact=True)[0][0]
             right = known * truth + (1 - known) * (1 - truth)
             assert f"{float(100 * right):.1f}" == said
-            # Never more than the report itself tells.
+            # The sum never tells more than the report itself.
             assert right <= truth
     truth = GRR(k=2, epsilon=1.0).channel(exact=True)[0][0]
     for others in range(4):
-        # Weights of (answer, sum) of the first person, over all answers and reports of everybody in the step.
+        # These are weights of (answer, sum) of the first person, over all answers and reports of everybody in the step.
         seen: dict[tuple[int, int], Fraction] = defaultdict(Fraction)
         for held in product((0, 1), repeat=others + 1):
             for sent in product((0, 1), repeat=others + 1):

@@ -84,7 +84,7 @@ def test_a_round_follows_one_that_was_opened_and_has_reports(surveys: Surveys) -
     open_survey(surveys, "habits", FIRST)
     with pytest.raises(InvalidParameterError, match="mechanism must be one of"):
         draft_next(surveys, "habits", 200, "SPL")
-    assert surveys.status("habits")["state"] == "open"  # nothing was closed for it
+    assert surveys.status("habits")["state"] == "open"  # nothing was closed for the next round
     with pytest.raises(EmptyAggregateError):
         draft_next(surveys, "habits", 200)
     assert [row.position for row in surveys.store.collections("habits")] == [1]
@@ -116,7 +116,7 @@ def after_two(surveys: Surveys, mechanism: str) -> tuple[Collection, Collection]
     open_survey(surveys, "habits", FIRST)
     answered(surveys, FIRST, 1)
     second = surveys.load(draft_next(surveys, "habits", 200, mechanism)["collection"]).collection
-    assert combined(surveys, "habits").summary is None  # a round that is a draft has nothing to say
+    assert combined(surveys, "habits").summary is None  # a round that is a draft has no result
     surveys.open("habits")
     answered(surveys, second, 2)
     return FIRST, second
@@ -135,7 +135,7 @@ def test_the_dashboard_combines_rounds_as_the_files_do(
     for place, collection in enumerate(collections, 1):
         collection.save(tmp_path / f"survey-{place}.json")
         (tmp_path / f"{place}.aggregate").write_bytes(surveys.export("habits", place))
-    # The command that the dashboard names, as it stands there.
+    # This runs the command exactly as the dashboard names it.
     program, *arguments = found.command.split()
     assert program == "deniable"
     with contextlib.chdir(tmp_path):
@@ -146,9 +146,9 @@ def test_the_dashboard_combines_rounds_as_the_files_do(
     assert found.summary is not None
     assert shown["estimate"]["attributes"] == printed["attributes"]
     assert shown["estimate"]["n"] == printed["n"] == 400
-    # Every warning of the files is one of the dashboard.
+    # Every warning of the files is also a warning of the dashboard.
     assert all(one in " ".join(said.stderr.split()) for one in found.warnings)
-    # Corr-RR over equal domains has an unbiased estimate besides its own, with intervals.
+    # Over equal domains, Corr-RR has an unbiased estimate with intervals, besides its own estimate.
     assert found.estimator == ("unmixed" if mechanism == "Corr-RR" else None)
     assert all(row["lower"] is not None for one in printed["attributes"] for row in one["categories"])
 

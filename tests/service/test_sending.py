@@ -65,7 +65,7 @@ def test_waves_are_reported_from_one_memo(url: str, answers: Path) -> None:
         assert float(sent.person_total.epsilon or 0) == pytest.approx(
             min(COINS.history_epsilon(number), 1 if number == 1 else 2 * number)
         )
-    # Where reports copy the permanent response, two waves of one answer are the same bytes: the memo was used.
+    # If reports copy the permanent response, two waves of one answer have the same bytes. So the memo was used.
     reports = [next(iter(ReportReader(send_file(one, answers, url).kept, one))) for one in COPIES]
     expected = user_memos().memo(COPIES[0], None).rows[1]  # type: ignore[arg-type]
     assert [int(np.asarray(one)[0]) for one in reports] == [int(expected)] * 2
@@ -87,11 +87,11 @@ def test_a_budget_is_the_persons_whatever_the_file_is_called(url: str, tmp_path:
     allowed = run("send", tmp_path / "survey.json", tmp_path / "2.csv", url, "--budget", "2.25", "--json")
     assert allowed.exit_code == 0, allowed.output
     assert json.loads(allowed.stdout[allowed.stdout.index("{") :])["person"]["epsilon"] == 2.25
-    # Kept reports are sent again, and nothing is entered twice; a smaller budget refuses them too.
+    # Kept reports are sent again, and nothing is entered twice. A smaller budget refuses them, too.
     assert send_file(ONCE[2], tmp_path / "2.csv", url, max_epsilon="2.25").already == 1
     with pytest.raises(PrivacyLimitError, match=r"which is 0\.25 too much"):
         send_file(ONCE[2], tmp_path / "2.csv", url, max_epsilon="2")
-    # Somebody else on the same device has a ledger of their own.
+    # Another person on the same device has a ledger of their own.
     (tmp_path / "ann.csv").write_text("smoker\nno\n")
     assert send_file(ONCE[3], tmp_path / "ann.csv", url, person="ann", max_epsilon="0.75").counted == 1
     assert person_ledger().total().epsilon == Fraction(9, 4)

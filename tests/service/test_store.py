@@ -49,7 +49,7 @@ def test_an_id_counts_once_and_the_first_counts(surveys: Surveys) -> None:
     open_survey(surveys)
     store = surveys.store
     assert take(store, (3, 0, 1)) == [True] * 3
-    # Again with other content, beside a new one; and twice in one commit, where the first of the two counts.
+    # Reports come again with other content, beside a new one. One comes twice in one commit, where the first counts.
     assert take(store, (3, 0, 2), (1, 7, 1), (1, 7, 2)) == [False, False, False, True, False]
     assert store.waiting(ASKED.id) == 4
     assert [store.counted(ASKED.id, bytes(8) + i.to_bytes(8, "big")) for i in (0, 7, 8)] == [True, True, False]
@@ -115,7 +115,7 @@ def test_inbox_and_receipts_are_in_different_orders_that_nobody_chose(surveys: S
     seen: list[bytes] = []
     survey = surveys.load(ASKED.id)
     sent = body(300)
-    # Rows that say their rank; nobody looks whether they are reports.
+    # These rows state their rank. Nobody checks whether they are reports.
     ranks = np.arange(300).astype(">u2").view(np.uint8).reshape(300, 2)
     surveys.store.take({ASKED.id: Posted(sent.ids, ranks)})
 
@@ -131,7 +131,7 @@ def test_inbox_and_receipts_are_in_different_orders_that_nobody_chose(surveys: S
     orders = [np.frombuffer(content, ">u2") for content in (*seen, stored)]
     for order in orders:
         assert sorted(order.tolist()) == list(range(300))
-        # Of a random order about one place in 300 is its own.
+        # In a random order about one row in 300 is in its own place.
         assert (order == np.arange(300)).sum() < 20
     assert not np.array_equal(orders[0], orders[1])
     assert survey.width == 1
@@ -266,13 +266,13 @@ def test_a_backup_is_of_one_moment_and_a_restore_counts_nothing_twice(
     with again._reading() as run:
         ((receipts,),) = run("SELECT count(*) FROM receipts")
     assert 100 <= drained + waiting == receipts <= total
-    # All of them are sent again, and every one counts once.
+    # All of them are sent again, and every report counts once.
     for start in range(0, total, 10):
         take(again, (10, start, 1))
     while again.drain(ASKED.id, 1, survey.fold, "2026-05-02"):
         pass
     assert counts(again)[1] == total
-    # The exports of before and after are of one collector: they do not merge.
+    # The exports before and after are from one collector, so they do not merge.
     (source,) = {row.source for row in again.collections()}
     one = Aggregate(ASKED.mechanism, np.array([1, 0, 0]), 1, ASKED.id, frozenset({source}))
     with pytest.raises(Exception, match="contain the report batch"):
@@ -292,7 +292,7 @@ def test_sqlite_is_one_process_one_file_and_its_owners(tmp_path: Path) -> None:
         found = [run(f"PRAGMA {name}")[0][0] for name in ("journal_mode", "synchronous", "secure_delete")]
     assert found == ["wal", 2, 1]
     assert store.collections() == []
-    assert sorted(path.name[:7] for path in tmp_path.iterdir()) == ["a?b#c.d"] * 4  # itself, its log and its lock
+    assert sorted(path.name[:7] for path in tmp_path.iterdir()) == ["a?b#c.d"] * 4  # the database, its log and its lock
     store.close()
     open_store(url).close()
     (tmp_path / "other.db").write_bytes(b"no database, and long enough to be looked at" * 40)
@@ -315,7 +315,7 @@ def test_a_restore_that_is_killed_leaves_the_database_with_its_log(
     open_survey(Surveys(store, Clock()))
     store.backup(copy)
     take(store, (20, 0, 1))
-    # As a process that is killed leaves it: the last connection that is closed would empty the log.
+    # A killed process leaves the files like this. Closing the last connection would empty the log.
     kept = {path.name: path.read_bytes() for path in tmp_path.glob("survey.db*") if path.name[-4:] != "lock"}
     store.close()
     for name, content in kept.items():
@@ -350,7 +350,7 @@ def test_no_page_of_the_tables_is_written_outside_the_database(tmp_path: Path) -
     store.take({ASKED.id: Posted(ids[500:], body(10_000).rows)})
     with store._taking() as run:
         ((number,),) = run("SELECT number FROM collections")
-        # They change more pages than SQLite keeps in memory by default.
+        # These statements change more pages than SQLite keeps in memory by default.
         store._record(run, number, ids[:500])
         files = [os.readlink(path) for path in Path("/proc/self/fd").iterdir() if path.is_symlink()]
         assert not [name for name in files if "etilqs" in name]
@@ -388,7 +388,8 @@ def test_two_collectors_on_one_postgresql_count_each_id_once_and_never_deadlock(
         order = np.random.default_rng(which).permutation(200)
         try:
             for k, start in enumerate(order):
-                # The ids of a body in another order at each collector: unsorted, they lock each other out.
+                # Each collector gets the ids of a body in another order. Unsorted, the collectors would lock each other
+                # out.
                 whole = body(10, 10 * int(start))
                 turned = Posted(whole.ids[:: 1 - 2 * which], whole.rows[:: 1 - 2 * which])
                 new = stores[which].take({ASKED.id: turned})[ASKED.id]

@@ -136,7 +136,7 @@ def test_what_is_wrong_with_one_survey_keeps_no_other_from_its_drain(
             return fold(survey, rows, counts)
 
         monkeypatch.setattr(Survey, "fold", folded)
-        # By name, that which fails is looked at first.
+        # The survey that fails comes first by name.
         open_survey(surveys, "a-broken-one", other)
         open_survey(surveys)
         here.collector.refresh()
@@ -167,7 +167,7 @@ def test_a_full_disk_is_said_and_what_comes_again_counts_once(tmp_path: Path) ->
         refused = [answer for answer in answers if answer.status == 503]
         assert {answer.problem for answer in refused} == {"store"}
         assert all(int(answer.headers["retry-after"]) > 0 for answer in refused)
-        # What is there can be looked at meanwhile.
+        # Stored data can be read in the meantime.
         assert call("GET", f"/api/v1/collections/{ASKED.id}/state").json["state"] == "open"
         assert store.waiting(ASKED.id) == 20 + 500 * (len(answers) - len(refused))
         writer.execute("PRAGMA max_page_count = 1073741823")
@@ -221,7 +221,8 @@ def test_devices_draw_only_while_open_and_what_was_drawn_is_taken_until_grace_en
         surveys.open("smoking")
         surveys.close("smoking")
         assert (posted(3), state()) == ("", "closing")
-        # Between the look at the state and the commit: the commit's look counts, and what is paused goes on later.
+        # This comes between the check of the state and the commit. The commit's own check counts, and a paused survey
+        # goes on later.
         store = here.collector.store
         with store._working() as run:
             run("UPDATE collections SET state = 'paused'")

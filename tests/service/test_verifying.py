@@ -333,7 +333,7 @@ def test_a_sender_finds_its_reports_by_the_command(tmp_path: Path, monkeypatch: 
         late = run.invoke(app, [*call, "--json"])
         said = {check["name"]: check for check in json.loads(late.output)["checks"]}
         assert said["receipt"]["detail"] == "it is counted, in batch 1"
-        # A collector that leaves it out is found once the survey is closed; exit code 1.
+        # A collector that leaves the report out is found once the survey is closed, with exit code 1.
         with running.collector.store._working() as statement:
             leaves = rows_of(running.collector.store.released_leaves(ASKED.id, 1) or b"")
             rest = sorted_leaves(leaves[[one.tobytes() != leaf for one in leaves]], len(leaves))

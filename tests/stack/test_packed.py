@@ -23,7 +23,7 @@ def test_the_tarball_passes_the_vectors_and_says_what_it_exports(package: Path) 
     environment = {**os.environ, "CLIENT": str(package / "dist" / "client.js")}
     done = subprocess.run(run, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-4000:]
-    # By its name, with types that its user's compiler takes.
+    # The package is imported by its name, and its types pass the user's compiler.
     (package.parents[2] / "use.mts").write_text(
         'import { load, draw, send, type Place } from "@deniable/client";\n'
         "export const run = async (place: Place) => {\n"

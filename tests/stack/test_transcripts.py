@@ -99,7 +99,7 @@ def collector(site: Site, tmp_path: Path) -> Iterator[Running]:
     with collecting(sqlite(tmp_path), drain_seconds=0.1, page_origin=[site.origin]) as here:
         open_survey(here.collector.surveys, collection=SURVEY)
         here.collector.refresh()
-        # Nineteen other people: reports are added up in batches of twenty.
+        # Nineteen other people answer, because reports are added up in batches of twenty.
         Caller(here.public).post(body(19, collection=SURVEY))
         yield here
 
@@ -219,11 +219,11 @@ def test_a_questionnaire_made_with_xlsform(here: Path) -> None:
         for row in rows:
             page.append(row)
     book.save("form.xlsx")
-    # As the form's data are exported: the names of the choices.
+    # The form's data are exported with the names of the choices.
     (here / "answers.csv").write_text("smoker\n" + "yes\nno\nno\n" * 1000)
     said = commands(text)
     found = re.search(r"^yes +([\d.]+)% +1\.8% ", said, re.M)
-    # The noise is from the system's source: a third, within ten standard errors.
+    # The noise is from the system's source. The share is a third, within ten standard errors.
     assert found
     assert abs(float(found[1]) - 100 / 3) < 18
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# Counted independently, by pandas, from the data set that statsmodels 0.15 ships.
+# These were counted independently, by pandas, from the data set that statsmodels 0.15 ships.
 TRUTH = {
     "affairs": [4313, 934, 798, 321],
     "rate_marriage": [99, 348, 993, 2242, 2684],

@@ -45,7 +45,7 @@ def test_the_dealer_alone_can_read_the_deal(dealt: Run) -> None:
     (file,) = Path("shares").glob("*.parquet")
     assert file.stat().st_mode & 0o077 == 0
     assert pq.read_table(file).column_names == ["contributor", "types"]
-    # Neither the collection nor the reports hold a type.
+    # Neither the collection nor the reports contain a type.
     randomize(dealt, "shares")
     assert pq.read_table("reports.parquet").column_names == ["value", "collection"]
 
@@ -91,11 +91,11 @@ def test_all_shares_can_be_handed_out(dealt: Run) -> None:
 def test_a_share_is_used_once(dealt: Run) -> None:
     dealt("hand-out", "survey.json", "shares", "--contributor", "1-10", "-o", "ten.parquet")
     assert "10 contributors" in randomize(dealt, "ten.parquet", few(10), "a.parquet")
-    # Other answers, another output: it is the share that was used.
+    # Answers and output differ, so the refusal is about the used share.
     error = randomize(dealt, "ten.parquet", few(9, "nine.csv"), "b.parquet")
     assert "the share of contributor 1 in ten.parquet was already used (for a.parquet)" in error
     assert not Path("b.parquet").exists()
-    # Nine of the shares that remain, then one of them again.
+    # Nine of the remaining shares are used, then one of them again.
     assert "3,981 shares were not used: the answers have 9 rows" in randomize(dealt, "shares", "nine.csv", "c.parquet")
     assert "the share of contributor 11 in shares was already used" in randomize(
         dealt, "shares", "few.csv", "d.parquet"
@@ -123,7 +123,7 @@ def test_shares_are_missing_duplicated_or_none(dealt: Run) -> None:
     pq.write_table(table.replace_schema_metadata(None), "bare.parquet")
     assert "bare.parquet holds no shares" in randomize(dealt, "bare.parquet", few(3))
     assert not Path("reports.parquet").exists()
-    # None of that used a share.
+    # None of these refused runs used a share.
     assert "10 contributors" in randomize(dealt, "ten.parquet", few(10))
 
 
@@ -213,7 +213,7 @@ def test_an_interrupted_randomize_uses_no_share(dealt: Run, monkeypatch: pytest.
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        # After the shares were recorded as used, before the reports appear.
+        # The failure comes after the shares were recorded as used, before the reports appear.
         patch.setattr("deniable.files.formats.reports._Digest.hexdigest", stop)
         result = dealt("randomize", "survey.json", "answers.csv", "--shares", "shares", "-o", "reports.parquet")
         assert result.exit_code == 130
@@ -281,7 +281,7 @@ def test_every_mechanism_with_a_dealer_goes_the_whole_way(
     attributes = json.loads(result.stdout)["attributes"]
     assert [attribute["attribute"] for attribute in attributes] == list(names_of)
     for row in (row for attribute in attributes for row in attribute["categories"]):
-        # Six standard errors: one in five hundred million.
+        # Six standard errors are exceeded once in five hundred million.
         assert abs(row["estimate"] - row["truth"]) < 6 * row["standard_error"]
         assert row["lower"] < row["upper"]
 
@@ -312,11 +312,11 @@ def test_an_interrupted_hand_out_hands_no_share_out_twice(dealt: Run, monkeypatc
 
     arguments = ("hand-out", "survey.json", "shares", "--contributor", "7-9", "-o")
     with monkeypatch.context() as patch:
-        # Before the file for the contributors is complete: nothing has left.
+        # The failure comes before the file for the contributors is complete, so nothing has left.
         patch.setattr("deniable.research.dealt.files.dealing.write_shares", stop)
         assert dealt(*arguments, "first.parquet").exit_code == 130
     with monkeypatch.context() as patch:
-        # After it: they have their shares, although the directory still holds them.
+        # The failure comes after that: contributors have their shares, although the directory still holds them.
         patch.setattr("deniable.research.dealt.files.dealing._remove", stop)
         assert dealt(*arguments, "second.parquet").exit_code == 130
     assert Path("second.parquet").exists()

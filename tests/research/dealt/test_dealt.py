@@ -32,7 +32,7 @@ OWN_SUITES = {
 """Mechanisms that the plain suite does not list, and the tests that they have instead."""
 
 
-# ---------------------------------------------------------------- nobody is forgotten
+# ---------------------------------------------------------------- completeness
 
 
 def mechanism_names_dealer(name: str) -> bool:
@@ -140,7 +140,7 @@ def test_refuses_bad_parameters(case: DealtCase) -> None:
     assert set(names) <= BAD.keys()
     for name in names:
         for value in BAD[name]:
-            # The quota of an attribute is named as that of its deal.
+            # The quota of an attribute has the name that its deal has.
             with pytest.raises(InvalidParameterError, match=r"\bminim(a|um)\b" if name == "minima" else rf"\b{name}\b"):
                 dataclasses.replace(mechanism, **{name: value})
 
@@ -168,7 +168,7 @@ def test_merging_is_adding(case: DealtCase) -> None:
         dealt_laws.merging_is_adding(case, mechanism, reports, cuts)
 
     merge()
-    dealt_laws.merging_is_adding(case, mechanism, reports, [1])  # a one-report operand
+    dealt_laws.merging_is_adding(case, mechanism, reports, [1])  # this operand has one report
 
 
 @pytest.mark.parametrize("case", ONE_EACH)
@@ -207,6 +207,6 @@ def test_secure_randomness_deals_and_randomizes(case: DealtCase) -> None:
     aggregate = mechanism.aggregate(mechanism.randomize(data, deals[0], rng))
     assert aggregate.n == N
     assert np.isfinite(dealt_laws.estimated(mechanism, aggregate)).all()
-    # Equal deals of 25 are rarer than one in 10^6 for every case: 25!/(12! 12!) of them are equally likely at least.
+    # For every case, equal deals of 25 are rarer than one in 10^6: at least 25!/(12! 12!) deals are equally likely.
     pairs: Any = zip(*(dealt_laws.fields_of(mechanism, deal) for deal in deals), strict=True)
     assert not all(np.array_equal(one, other) for one, other in pairs)

@@ -155,7 +155,7 @@ def test_sums_of_two_deals_that_add(case: DealtCase, monkeypatch: pytest.MonkeyP
         return dataclasses.replace(self, counts=self.counts + other.counts, n=self.n + other.n)
 
     monkeypatch.setattr(dn.Aggregate, "__add__", mutant)
-    # The law fails, or what was added is refused as no state of one deal.
+    # Either the law fails, or the sum is refused because it is not a state of one deal.
     with pytest.raises((AssertionError, DamagedStateError), match=r"was not raised|at most as many reports"):
         dealt_laws.deals_do_not_mix(case, case.build(25, "mine"))
 
@@ -163,7 +163,7 @@ def test_sums_of_two_deals_that_add(case: DealtCase, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("case", ONE_EACH)
 @pytest.mark.parametrize("mutant", [MiscountingCollector, ForgetfulCollector])
 def test_an_aggregate_off_by_one(case: DealtCase, mutant: type[Mutant]) -> None:
-    with pytest.raises((AssertionError, DamagedStateError)):  # no report has such counters, or the law fails
+    with pytest.raises((AssertionError, DamagedStateError)):  # either no report has such counters, or the law fails
         dealt_laws.estimates_are_exact(case, mutant(case.build(case.exact[0], "mine")))
 
 

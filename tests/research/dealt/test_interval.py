@@ -67,7 +67,7 @@ def test_jrr_of_a_hundred_is_no_wider_than_all_there_is(target: Target) -> None:
     for count in range(101):
         lower, upper = jrr.estimate(Aggregate(jrr, np.array([100 - count, count]), 100)).interval(target=target)
         assert ((lower >= 0) & (upper <= 1) & (lower <= upper)).all()
-    # Nobody holds 1: of 50 pairs 47 or 48 report one truth and one lie, and the others two truths.
+    # Nobody holds 1. Of 50 pairs, 47 or 48 report one truth and one lie, and the others two truths.
     lower, upper = jrr.estimate(Aggregate(jrr, np.array([52, 48]), 100)).interval(target=target)
     assert lower[1] == 0
 
@@ -95,7 +95,7 @@ def test_many_contributors(epsilon: float, count: int) -> None:
     law, estimate = jrr._support_law(n, n), estimated(jrr)
     assert law.ordered == (epsilon == 6.0)
     found = [law.at_most(c, count) for c in range(first, first + len(exact))]
-    # A cut at the mean costs one in the root of 6,000 of what peers' dependence is worth.
+    # A cut at the mean loses one part in the root of 6,000 of the effect of the peers' dependence.
     assert found == pytest.approx(np.cumsum(exact), abs=1e-4)
     held = 0.0
     for c, probability in enumerate(exact.tolist(), first):
@@ -315,7 +315,7 @@ def test_hashed_answers() -> None:
         minus, draw = holders - plus, rng.generator.binomial
         counts = draw(plus, p + s) + draw(n // 2 - plus, q + pull * s)
         counts += draw(minus, p - s) + draw(n // 2 - minus, q - pull * s)
-        # Every count at once, as those of six values.
+        # Every count is tested at once, as if they were those of six values.
         hits = 0
         for count, times in zip(*np.unique(counts, return_counts=True), strict=True):
             aggregate = Aggregate(mechanism, np.full(6, count), n)

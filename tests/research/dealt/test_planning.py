@@ -34,7 +34,7 @@ def test_numbers_are_those_of_the_contract() -> None:
     plain = math.exp(0.5) / (math.exp(0.5) - 1) ** 2 / 10_000
     assert row.standard_error is not None
     assert row.standard_error**2 / plain == pytest.approx(0.071, abs=0.0005)
-    # JRR at its extreme, of the same table.
+    # This is JRR at its extreme, in the same table.
     assert jrr.standard_error is not None
     assert jrr.standard_error**2 / plain == pytest.approx(0.509, abs=0.002)
 

@@ -38,7 +38,7 @@ def test_worst_case_of_the_integers_drawn_from(n: int, k: int, a0: int, epsilon_
     assert worst <= quota.implemented_ratio()
     assert math.log(worst) == pytest.approx(0.7, abs=1e-12)
     assert quota.implemented_epsilon() == pytest.approx(0.7, abs=1e-12)
-    assert quota.implemented_ratio() < Fraction("2.01375270747047652162454938858306527001754")  # e^0.7
+    assert quota.implemented_ratio() < Fraction("2.01375270747047652162454938858306527001754")  # this is e^0.7
 
 
 @pytest.mark.parametrize(("n", "k", "a0"), FEASIBLE)
@@ -87,5 +87,5 @@ def test_a_cut_at_a_positive_number_of_truth_tellers_has_no_bound() -> None:
     """Mutant: deals with no truth-teller at all are thrown away."""
     ideal = ideal_weight(2, 1, 1.7)
     assert worst_ratio(5, 2, lambda counts: ideal(counts) if counts[2] >= 1 else 0.0) == math.inf
-    # Cutting from above is harmless.
+    # A cut from above is harmless.
     assert worst_ratio(5, 2, lambda counts: ideal(counts) if counts[2] <= 2 else 0.0) == pytest.approx(2.7)

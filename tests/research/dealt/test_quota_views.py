@@ -97,7 +97,7 @@ def test_every_trust_model_of_the_issue_has_a_row(mechanism: Any) -> None:
     assert "the dealer must not collude with the collector" in str(mechanism.privacy())
 
 
-# ---------------------------------------------------------------- what every dealt mechanism keeps
+# ---------------------------------------------------------------- laws of every dealt mechanism
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: m.name)
@@ -123,7 +123,7 @@ def test_shares_and_reports_are_stored_as_they_say(mechanism: Any) -> None:
         assert array.shape == (mechanism.n, *(() if field.width is None else (field.width,)))
     again = Shares(mechanism.deal_id, tuple(arrays))
     inputs = np.zeros((mechanism.n, len(mechanism.sizes)) if hasattr(mechanism, "sizes") else mechanism.n, dtype=int)
-    # The same shares, all at once or one by one, give reports of the stated types.
+    # The same shares, used all at once or one by one, give reports of the stated types.
     for reports in (mechanism.randomize(inputs, shares, rng), mechanism.randomize(inputs, again, rng)):
         fields = reports if isinstance(reports, tuple) else (reports,)
         for array, field in zip(fields, mechanism.report_fields, strict=True):
@@ -166,7 +166,7 @@ def test_intervals_reach_estimates_by_the_mechanisms_own_bounds() -> None:
         assert np.array_equal(estimate.interval(confidence), dealt.interval(confidence))
         together = estimate.interval(confidence, simultaneous=True)
         assert np.array_equal(together, dealt.interval(confidence, simultaneous=True))
-    # Of a population they are drawn from, the sampling is added.
+    # For a population that they are drawn from, the sampling is added.
     own, wider = estimate.interval(0.95), estimate.interval(0.95, target="population")
     assert (wider[1] - wider[0] > own[1] - own[0]).all()
     assert np.array_equal(estimate.named("smoker", ["no", "yes"]).interval(), estimate.interval())
@@ -177,6 +177,6 @@ def test_a_cap_that_is_none_is_refused_at_once() -> None:
         QuotaRR(1.0, 100, epsilon_aux=1.0)
     with pytest.raises(InvalidParameterError, match=r"epsilon_aux must be <= 32, got epsilon_aux=40.0"):
         QuotaRR(1.0, 100, epsilon_aux=40.0)
-    # So close that the implemented threshold, rounded towards privacy, does not reach epsilon.
+    # The implemented threshold is rounded towards privacy. At this distance it does not reach epsilon.
     with pytest.raises(InvalidParameterError, match="epsilon_aux must be > epsilon"):
         QuotaRR("1", 100, epsilon_aux="1.00000000000000000001")  # type: ignore[arg-type]

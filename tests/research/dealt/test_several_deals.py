@@ -183,7 +183,7 @@ def test_the_largest_variance_is_that_of_the_worst_split() -> None:
         found = [deal.variance(a / 40) * 0.16 + grr.variance(b / 60, 60) * 0.36 for a, b in splits]
         highest = float(np.interp(held / 100, among, largest))
         assert max(found) <= highest * (1 + 1e-5)
-        # Splits of whole contributors come within one of the best.
+        # Splits of whole contributors come within one per cent of the best.
         assert highest <= max(found) * 1.01
 
 

@@ -62,7 +62,7 @@ def test_more_of_a_type_than_any_deal_has_is_refused() -> None:
     ):
         KaryJRR(3, 0.5, -0.5, 10).randomize([0] * 6, signs, rng)
     quota = QuotaRR(1.0, 10, 3)
-    # Three of each forced answer at least: seven of one and four truth-tellers at most.
+    # With at least three of each forced answer, there are at most seven of one and four truth-tellers.
     for type_, most in ((0, 7), (1, 7), (2, 4)):
         same = Shares("", (np.full(most + 1, type_, dtype=np.uint8),))
         with pytest.raises(InvalidInputError, match=f"at most {most} shares of type {type_}, got {most + 1}"):
@@ -126,13 +126,13 @@ def own_report(mechanism: Any) -> float:
 
 
 def test_my_report_alone_says_most_of_the_attribute_where_it_says_most() -> None:
-    # Attributes of 2 and 3 values, three contributors each and no forced answers: GRR, whose report has all of epsilon.
-    # The first attribute has a quota of one: its report alone says less.
+    # The attributes have 2 and 3 values, and three contributors each. Without forced answers the second is GRR, whose
+    # report has all of epsilon. The first attribute has a quota of one, so its report alone says less.
     quota = QuotaRecords((2, 3), 1.0, 6, (1, 0))
     first, second = quota.parts
     assert own_report(first) < 0.9
     assert own_report(second) == pytest.approx(1.0, abs=1e-12)
-    # By going through all deals of one attribute: types of three contributors, weights R^b.
+    # The sum goes through all deals of one attribute: types of three contributors, with weights R^b.
     likelihood = [[Fraction(0)] * 2 for _ in range(2)]
     for types in itertools.product(range(3), repeat=3):
         weight = first.weight ** types.count(2) if min(types.count(0), types.count(1)) >= 1 else 0
@@ -147,7 +147,7 @@ def test_my_report_alone_says_most_of_the_attribute_where_it_says_most() -> None
 @pytest.mark.parametrize("n", [5, 1000, 100_000])
 @pytest.mark.parametrize("epsilon", [20.0, 32.0])
 def test_my_report_alone_at_large_budgets(n: int, epsilon: float) -> None:
-    # Without a quota the types are independent: randomised response, in which one report says all of epsilon.
+    # Without a quota the types are independent. This is randomised response, in which one report says all of epsilon.
     quota = QuotaRR(epsilon, n, 0)
     assert own_report(quota) == pytest.approx(epsilon, abs=1e-9)
     q = 1 / (1 + math.exp(epsilon))
@@ -166,7 +166,7 @@ def test_two_coupled_contributors_who_differ_have_no_error() -> None:
 
 
 def test_the_tangent_at_the_end_is_that_of_the_variance() -> None:
-    # Designed for f = 0, where the variance all but vanishes: beyond the end it would be negative.
+    # The design is for f = 0, where the variance almost vanishes. Beyond the end it would be negative.
     quota = QuotaRR(3.0, 1000, design=0.0)
     low, high = quota.variance(0.0), quota.variance(1e-6)
     estimate = quota.estimate(Aggregate(quota, np.array([1000, 0]), 1000))
@@ -185,7 +185,7 @@ def test_a_cap_near_none_is_feasible(k: int, n: int, epsilon: float, cap: float,
     capped = KaryJRR.optimal(k, n, epsilon, 1, n, epsilon_aux=cap, reveal=reveal)
     assert capped.rho < 0
     assert capped.implemented_epsilon() <= cap
-    # All but no noise is left where everybody holds one value: errors below a millionth are no matter.
+    # If everybody holds one value, almost no noise is left. Errors below a millionth do not matter.
     assert capped.variance(1.0) == pytest.approx(free.variance(1.0), rel=1e-3, abs=1e-9)
 
 

@@ -76,7 +76,7 @@ def test_the_printed_cells() -> None:
     assert len(cells) == 360
     for table in printed.values():
         assert table["n1"] == [table["n"] * i // 20 for i in range(1, 11)]
-    # Digits copied from the print.
+    # These digits are copied from the print.
     assert printed["6"]["cells"]["Corr-RR"]["0.5"][0] == "5.729e-04"
     assert printed["7"]["cells"]["RS+RFD"]["0.1"][-1] == "2.823e+00"
     assert expected()["table2"]["columns"]["0.9"]["SynB"] == ["0.899", "0.897", "0.812", "0.804", "0.730", "0.904"]
@@ -94,7 +94,8 @@ def test_table_2_follows_from_equal_marginals_only() -> None:
             assert star.correlation(0, 3) == pytest.approx(rho, abs=1e-12)
             assert star.correlation(1, 2) == pytest.approx(rho**2, abs=1e-12)
             assert chain.correlation(0, 3) == pytest.approx(rho**3, abs=1e-12)
-    # As described: a copy or *another* value, so that the codes' regression slope is a = (k rho - 1)/(k - 1).
+    # As described, the next value is a copy or *another* value. So the codes' regression slope is a = (k rho - 1)/(k -
+    # 1).
     for rho, digits in ((0.1, -0.180), (0.5, 0.302), (0.9, 0.841)):
         a = (4 * rho - 1) / 3
         first = np.array([0.4, 0.3, 0.2, 0.1])
@@ -104,13 +105,13 @@ def test_table_2_follows_from_equal_marginals_only() -> None:
         assert found.correlation(0, 1) == pytest.approx(a * deviation[0] / deviation[1], abs=1e-12)
         assert found.correlation(0, 1) == pytest.approx(digits, abs=5e-4)
         np.testing.assert_allclose(found.marginals[1], second, atol=1e-15)
-    # Read literally, "another value" after a uniform first attribute would not have the printed correlations either.
+    # Read literally, "another value" after a uniform first attribute would not give the printed correlations either.
     slope = (4 * 0.1 - 1) / 3
     assert slope == pytest.approx(-0.2)
 
 
 def test_the_printed_correlations() -> None:
-    deviation = 0.0075  # of a correlation near zero over 20,000 records, at most; 1/sqrt(n) = .0071
+    deviation = 0.0075  # a correlation near zero over 20,000 records deviates by at most this; 1/sqrt(n) = .0071
     wrong = {"as_described": 0, "equal_marginals": 0}
     for source in wrong:
         for rho, columns in expected()["table2"]["columns"].items():
@@ -129,7 +130,7 @@ def test_joint_and_marginals_agree() -> None:
     assert law.joint.sum() == pytest.approx(1, abs=1e-14)
     for j in range(4):
         np.testing.assert_allclose(law.joint.sum(axis=tuple(a for a in range(4) if a != j)), law.marginals[j])
-    # Attributes 2 and 3 are independent given their parent, attribute 1.
+    # Given their parent, attribute 1, the attributes 2 and 3 are independent.
     given = law.joint.sum(axis=0)[1]
     given = given / given.sum()
     np.testing.assert_allclose(given, np.outer(given.sum(axis=1), given.sum(axis=0)), atol=1e-15)
@@ -147,7 +148,7 @@ def test_drawn_records_follow_the_joint(source: str, tabulated: bool, monkeypatc
     assert group.n == 60_000
     level = 1e-6 / 6
     assert stats.chisquare(counts.ravel(), 60_000 * law.joint.ravel()).pvalue > level
-    # Mutants: another rho, and a star instead of a chain.
+    # Mutants: rho differs; a star replaces the chain.
     for mutant in (replace(law, rho=0.43), replace(law, parents=(0, 0))):
         assert stats.chisquare(counts.ravel(), 60_000 * mutant.joint.ravel()).pvalue < level
 
@@ -176,14 +177,14 @@ def test_phase_one_is_a_random_part() -> None:
     assert all(first.n == 100 and second.n == 900 for first, second in parts)
     assert all((first.counts + second.counts == group.counts).all() for first, second in parts)
     drawn = np.array([first.counts for first, _ in parts])
-    # Hypergeometric: 100 f (1-f) 900/999 is the variance; the mean of 2000 is normal.
+    # The variance is hypergeometric: 100 f (1-f) 900/999. The mean of 2000 is normal.
     f = np.array([0.5, 0.3, 0.2])
     variance = 100 * f * (1 - f) * 900 / 999
     assert (np.abs(drawn.mean(axis=0) - 100 * f) < 5.2 * np.sqrt(variance / 2000)).all()
     assert (np.abs(drawn.var(axis=0) / variance - 1) < 5.2 * math.sqrt(2 / 2000)).all()
 
 
-# ---------------------------------------------------------------- the fast law is the law of reports
+# ---------------------------------------------------------------- the fast distribution and that of reports
 
 Collect = Callable[[Any, People, SimulationRandomness], Aggregate]
 
@@ -229,7 +230,7 @@ def test_the_whole_pipeline_agrees_with_records() -> None:
     runs = 80
     slow, fast = _features(reported, 1, runs), _features(simulated, 2, runs)
     features = slow.shape[1]
-    assert features == 25 + 24  # twelve methods, raw and projected, one decoded; two frequencies each
+    assert features == 25 + 24  # twelve methods, raw and projected, and one decoded have two frequencies each
     bound = float(stats.norm.isf(1e-6 / 2 / features))
     assert _largest_z(slow, fast) < bound
     worst = min(stats.ks_2samp(slow[:, i], fast[:, i]).pvalue for i in range(features))
@@ -261,7 +262,7 @@ def test_equal_marginals_give_the_printed_cells(table: str, epsilon: float, n1: 
     cell = _cell(table, "equal_marginals", epsilon, n1, runs=60)
     for method in ("RS+RFD", "Corr-RR"):
         z = tables.compared(cell, method, _printed(table, method, epsilon, n1)).z
-        # Eight comparisons at a family-wise 1e-4 with 60 repetitions, whose errors are skewed.
+        # Eight comparisons have a family-wise 1e-4 with 60 repetitions, whose errors are skewed.
         assert abs(z) < 4.5, (method, z)
 
 
@@ -313,7 +314,7 @@ def test_errors_are_means_over_values_then_attributes() -> None:
 
 
 def test_the_copy_probability_of_figure_2() -> None:
-    # A regression slope of marginals: 18001/17999 (.2/.3) in gains, p = (1 + a)/2 at k = 2; clipped to [0, 1].
+    # The regression slope of the marginals is 18001/17999 (.2/.3) in gains. p = (1 + a)/2 at k = 2, clipped to [0, 1].
     assert probability(0.7, 0.8) == pytest.approx((1 + 18_001 / 17_999 * 0.2 / 0.3) / 2, rel=1e-12)
     assert probability(0.9, 0.6) == 1.0
     assert probability(0.1, 0.7) == 0.0
@@ -321,7 +322,7 @@ def test_the_copy_probability_of_figure_2() -> None:
     assert probability(0.7, 0.8, as_printed=True) == 1.0
 
 
-# ---------------------------------------------------------------- what the papers print no number for
+# ---------------------------------------------------------------- results without printed numbers
 
 
 def test_variants_use_every_contributor_once() -> None:
@@ -331,7 +332,7 @@ def test_variants_use_every_contributor_once() -> None:
     for name, one in found.items():
         assert {part.contributors for part in one.values()} == {4000}, name
         assert all(np.isfinite(part.frequencies).all() for part in one.values()), name
-    # The unbiased ones are as near to the truth as their standard errors say.
+    # Unbiased estimates are as near to the truth as their standard errors say.
     for name in ("default", "Cond-RR", "two pivots unmixed"):
         for part, f in zip(found[name].values(), group.frequencies, strict=True):
             assert part.is_raw
@@ -398,7 +399,7 @@ def test_ratios_have_the_standard_error_of_pairs() -> None:
     assert np.mean(ratios) == pytest.approx(0.75, abs=0.005)
     assert np.mean(stated) == pytest.approx(np.std(ratios), rel=5 / math.sqrt(2 * 400))
     assert np.mean(unpaired) > 1.25 * np.std(ratios)
-    # The same method in two cells: independent repetitions.
+    # The same method in two cells has independent repetitions.
     first, second = (
         _together({}, {"Corr-RR": list(rng.gamma(4, size=200) * scale), "SPL": [1.0] * 200}) for scale in (1, 2)
     )

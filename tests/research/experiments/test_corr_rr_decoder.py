@@ -45,7 +45,7 @@ def test_held_out_settings_chose_nothing() -> None:
     assert len(held_out) == 149
     chosen = decoder_settings.choosing() + decoder_settings.development()
     assert not {cell["file"] for cell in held_out if "file" in cell} & {c["file"] for c in chosen if "file" in c}
-    # Synthetic people depend on all of a setting but its budget, and on the seed of the draw.
+    # Synthetic people depend on everything in a setting except for its budget, and on the seed of the draw.
     assert {cell["sample"] for cell in held_out if "source" in cell} == {31_337}
     assert 31_337 not in {cell["sample"] for cell in chosen}
 
@@ -114,7 +114,7 @@ def test_views_of_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DENIABLE_DATA", str(tmp_path))
     cell = {"file": "people.csv", "columns": [["a", "c"], ["b"]], "epsilon": 1.0, "sample": 0}
     people, groups = population(cell)
-    # The union of a's and c's values in the order of numbers: 2, 9, 10.
+    # The union of the values of a and c in the order of numbers is 2, 9, 10.
     assert (people.sizes, groups) == ((3, 3, 2), ((0, 1), (2,)))
     assert people.records.tolist() == [[1, 1, 1], [1, 2, 0], [2, 0, 0]]
     assert people.counts.tolist() == [1, 1, 2]
@@ -143,8 +143,8 @@ def test_repetitions() -> None:
 
 
 def test_errors_measured_independently() -> None:
-    # Projected, d = 2, rho = .1, n = 20000, epsilon = .5: 9.0e-4, 2.55e-3 and 8.9e-4 to two or three digits. Three
-    # means at z = 5.1: family-wise error 1e-6.
+    # Projected, with d = 2, rho = .1, n = 20000, epsilon = .5, the errors are 9.0e-4, 2.55e-3 and 8.9e-4 to two or
+    # three digits. Three means at z = 5.1 have a family-wise error of 1e-6.
     cell: Cell = {"data": "SynA", "source": "as_described", "rho": 0.1, "sizes": [4, 4], "n": 20_000, "sample": 0}
     given, rng, choice = population(cell), SimulationRandomness(1), Choice((4, 4), 0.5)
     assert choice.protocol.startswith("PivotCoded")

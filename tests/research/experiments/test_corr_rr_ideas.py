@@ -28,7 +28,7 @@ def _expected(p: Floats, target: Floats, pivot: Floats, n2: int, epsilon: float,
         chance = p[drawn] if sent == drawn else (1 - p[drawn]) / (k - 1)
         reported[sent] += pivot[truth] * grr[truth, drawn] * chance / 2
     reported += target @ grr / 2
-    if levelled:  # bias alone, with what uniform lies become taken out
+    if levelled:  # this takes out what uniform lies become, and leaves only the bias
         lies = np.array([sum(p[u] if u == v else (1 - p[u]) / (k - 1) for u in range(k)) for v in range(k)])
         return np.asarray(((reported - q * (1 + lies) / 2) / delta - target) ** 2)
     return np.asarray(((reported - q) / delta - target) ** 2 + reported * (1 - reported) / (n2 * delta**2))

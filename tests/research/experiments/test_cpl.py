@@ -95,7 +95,7 @@ def test_the_papers_digits_agree_with_closed_forms() -> None:
     for cells in expected()["table1"].values():
         for digits in cells.values():
             assert set(digits) == {"GRR", "RAPPOR", "EXP", "OUE", "BLH", "OLH", "SS", "SHE"}
-    # The lost unit: Table I repeats two cells of Table II in full.
+    # Table I lost a unit: it repeats two cells of Table II in full.
     for epsilon in ("1", "3"):
         short = expected()["table2"]["CelebA"][epsilon]["GRR"] * expected()["table2"]["unit"]
         assert short == pytest.approx(expected()["table1"]["CelebA"][epsilon]["GRR"], rel=1e-12)
@@ -206,7 +206,7 @@ def test_experiments_write_tables_and_pictures(name: str, tiny: dict[str, Table]
     for path in (tmp_path / "cpl").glob("*.csv"):
         rows = _rows(path)
         assert rows
-        # The figure (6) never appears without its remark.
+        # The figure of (6) never appears without its remark.
         assert all("not a bound" in column for column in rows[0] if column.startswith("additive figure"))
     if name not in WITHOUT_PICTURE:
         assert (tmp_path / "cpl" / f"{name}.png").stat().st_size > 10_000
@@ -270,7 +270,7 @@ def test_table_3_needs_no_data(tmp_path: Path) -> None:
     PAPER.run("table3", tmp_path, runs=4)
     for row in _rows(tmp_path / "cpl" / "table3.csv"):
         assert float(row["exact"]) == pytest.approx(float(row["closed form"]), abs=1e-9)
-        # 25,000 records or more in every cell, used four times: six standard errors.
+        # Every cell has 25,000 records or more, which are used four times. Six standard errors are allowed.
         assert float(row["simulated"]) == pytest.approx(float(row["exact"]), abs=0.06)
 
 
@@ -322,7 +322,7 @@ def test_algorithm_2_is_that_of_brute_force(seed: int) -> None:
     rows = np.random.default_rng(seed).dirichlet(np.ones(5), 4)
     assert worst_case_cpl(rows, 1.3).epsilon == pytest.approx(brute_force.worst(rows, 1.3), abs=1e-12)
     assert its(rows, 1.3) == pytest.approx(brute_force.leakage(rows, brute_force.response(5, 1.3)), abs=1e-12)
-    # A single value is not the best set: what ITS is inferred to look at is less.
+    # A single value is not the best set. The set that ITS is inferred to look at has less.
     assert its(rows, 1.3) < brute_force.worst(rows, 1.3)
 
 

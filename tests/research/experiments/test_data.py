@@ -105,7 +105,7 @@ def test_a_file_placed_by_hand_is_accepted_and_verified(tmp_path: Path) -> None:
     assert prepare(data, tmp_path) == "made, verified"
     assert content(tmp_path / data.name) == made
     assert prepare(data, tmp_path) == "there, verified"
-    # Compressed by another program, the content is what counts.
+    # The file was compressed by another program, but its content counts.
     (tmp_path / data.name).write_bytes(gzip.compress(made, 1))
     assert prepare(data, tmp_path) == "there, verified"
 

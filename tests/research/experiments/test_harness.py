@@ -23,7 +23,7 @@ def test_finished_cells_are_not_computed_again(tmp_path: Path) -> None:
     again = _run(tmp_path).cells([{"n": 2}, {"n": 3}], compute)
     assert [cell["square"] for cell in again] == [12, 27]
     assert asked == [1, 2, 3]
-    # Another number of runs, or another version of the computation, is another cell.
+    # Another number of runs, or another version of the computation, makes another cell.
     _run(tmp_path, runs=4).cells([{"n": 1}], compute)
     _run(tmp_path).cells([{"n": 1}], compute, version=2)
     assert asked == [1, 2, 3, 1, 1]
@@ -44,7 +44,7 @@ def test_an_interrupted_run_keeps_what_was_finished(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         _run(tmp_path).cells([{"n": 1}, {"n": 2}], interrupted)
     cache = tmp_path / "paper" / ".table-1.cells.jsonl"
-    cache.write_text(cache.read_text() + '{"key": "cut')  # as by a crash in mid-write
+    cache.write_text(cache.read_text() + '{"key": "cut')  # a crash in the middle of writing leaves such a line
     cells = _run(tmp_path).cells([{"n": 1}, {"n": 2}], lambda cell: {"value": -cell["n"]})
     assert [cell["value"] for cell in cells] == [1, -2]
 

@@ -142,7 +142,7 @@ def test_rr_is_randomised_response() -> None:
     )
 
 
-# Five methods, each by two ways of drawing: a family of ten at 1e-6 in all, two-sided, normal.
+# Five methods, each drawn in two ways, are a family of ten at 1e-6 in total, two-sided and normal.
 BOUND = 5.33
 
 
@@ -159,7 +159,8 @@ def test_what_is_drawn_is_what_contributors_do(method: str) -> None:
 
 
 def test_a_deal_without_correlation_would_be_seen() -> None:
-    # JRR whose dealer hands out independent signs is RR with the same p: its MSE is outside the bound above.
+    # This is JRR whose dealer hands out independent signs, which is RR with the same p. Its MSE is outside of the bound
+    # above.
     mechanism = build("JRR, optimum", setting(400, 12, 0.5))
     broken = JRR(mechanism.p, 0.0, 400)
     estimates = estimated_counts(broken, 400, 12, 2000, SimulationRandomness(3))
@@ -214,7 +215,7 @@ def test_the_printed_numbers_fit_one_colluder_and_not_five() -> None:
     n, count = DATASETS["Kosarak"]
     for m, value in ((1, 0.654), (5, 0.826)):
         mechanism = build("JRR, Algorithm 1", setting(n, count, 0.1, m))
-        # An ARE is half the error of the count, over n_1 and over n_0: z_.9 = 1.28155.
+        # An ARE is half the error of the count, over n_1 and over n_0, with z_.9 = 1.28155.
         deviation = math.sqrt(count_variance(mechanism, n, count))
         assert 1.28155 * deviation * (1 / count + 1 / (n - count)) / 2 == pytest.approx(value, abs=5e-4)
     assert which_m.ratio(10_000, 100, 0.01, 2) == pytest.approx(0.0529, abs=5e-5)
@@ -357,7 +358,7 @@ def test_kosarak_is_not_what_table_3_has() -> None:
     """Appendix J: 100 random pages, 20,000 clicks. The median is far below 659, which is rare."""
     ones = drawn_ones(2_000, np.random.default_rng(1))
     assert 50 < float(np.median(ones)) < 66
-    # 1% of 2,000: within five binomial standard errors.
+    # 1% of 2,000 must be met within five binomial standard errors.
     assert abs(float((ones >= 659).mean()) - 0.012) < 5 * math.sqrt(0.012 / 2_000)
     answers = real_answers()
     assert (len(answers["E-commerce"]), int(answers["E-commerce"].sum())) == DATASETS["E-commerce"]
@@ -368,7 +369,7 @@ def test_kosarak_is_not_what_table_3_has() -> None:
 def test_kosaraks_users_may_be_what_table_3_has() -> None:
     """The other reading: 20,000 users, who hold 1 after a visit to any of 100 random pages."""
     ones = datasets.drawn_visitors(300, np.random.default_rng(1))
-    # Five standard errors, of a median by the density that 20,000 draws have there.
+    # The tolerance is five standard errors of a median, by the density that 20,000 draws have there.
     assert 340 < float(np.median(ones)) < 460
     assert abs(float((ones >= 659).mean()) - 0.151) < 5 * math.sqrt(0.151 * 0.849 / 300)
 

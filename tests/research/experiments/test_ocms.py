@@ -65,7 +65,7 @@ def test_a_comparison_counts_both_errors() -> None:
     assert Comparison(1.5, 0.25, 1.0).z == 2.0
     assert Comparison(1.0, 0.0, 1.0).z == 0.0
     assert Comparison(2.0, 0.0, 1.0).z == math.inf
-    # 1.96 separates the central 95%; with a hundred comparisons 3.48 does.
+    # 1.96 separates the central 95%. With a hundred comparisons, 3.48 does.
     assert Comparison(1.95, 1.0, 0.0).agrees(family_wise=0.05)
     assert not Comparison(1.97, 1.0, 0.0).agrees(family_wise=0.05)
     assert Comparison(3.47, 1.0, 0.0).agrees(100, 0.05)
@@ -74,7 +74,7 @@ def test_a_comparison_counts_both_errors() -> None:
 
 
 def test_comparisons_of_correct_numbers_hold_at_their_family_wise_error() -> None:
-    # 20,000 families of 10 normal differences at 5%: the share that fails has a standard error of 0.0015.
+    # In 20,000 families of 10 normal differences at 5%, the share that fails has a standard error of 0.0015.
     z = np.random.default_rng(1).standard_normal((20_000, 10))
     failed = (np.abs(z) > critical_z(10, 0.05)).any(axis=1).mean()
     assert abs(failed - (1 - (1 - 0.005) ** 10)) < 5 * 0.0016
@@ -87,7 +87,7 @@ def test_rounding_takes_away_half_a_unit_uniformly(printed: str, unit: float) ->
 
 def test_the_upper_bound_of_a_measured_maximum() -> None:
     assert upper_factor(100, 100) == pytest.approx(1.70342, abs=1e-5)
-    # It is a 95% bound on the largest of 100 means of 100 squared normals; half of its excess is exceeded often.
+    # It is a 95% bound on the largest of 100 means of 100 squared normals. Half of its excess is exceeded often.
     squares = np.random.default_rng(2).standard_normal((400, 100, 100)) ** 2
     largest = squares.mean(axis=1).max(axis=1)
     assert (largest > upper_factor(100, 100)).mean() < 0.05
@@ -106,7 +106,7 @@ def test_every_repetition_has_its_own_randomness() -> None:
     cells: list[Cell] = [{"seed": seed, "epsilon": epsilon} for seed in (1, 2) for epsilon in (1, 2)]
     seeds = [randomness(cell, run, purpose).seed for cell in cells for run in (0, 1) for purpose in ("", "x")]
     assert len(set(seeds)) == 16
-    # More runs keep the first ones.
+    # More runs keep the first runs.
     assert randomness({"seed": 1, "runs": 5}, 3).seed == randomness({"seed": 1, "runs": 9}, 3).seed
 
 
@@ -117,7 +117,7 @@ def test_zipf_data_are_the_worst_numbering() -> None:
     people = populations.zipf(seed=1)
     assert (people.k, people.n, len(people.interest)) == (100_000, 10_000, 100)
     assert (np.flatnonzero(people.counts) % 128 == 0).all()
-    # The commonest value has probability 1/sum(1/r^2) = 0.6084 over 782 ranks; standard deviation 49.
+    # The commonest value has probability 1/sum(1/r^2) = 0.6084 over 782 ranks, with a standard deviation of 49.
     assert abs(people.counts[0] - 6084) < 5 * 49
     assert RecursiveHadamard(100_000, 5).classes == 128
     assert (populations.zipf(seed=2).counts != people.counts).any()
@@ -149,7 +149,7 @@ def test_kosarak_with_and_without_separators(tmp_path: Path, monkeypatch: pytest
     assert clicks.counts.tolist() == [1, 3, 1, 1]
     assert set(clicks.interest) > {1}
     mixed = populations.kosarak_with_separators(k=8, share=1, interest=3)
-    # Code 0: three line ends; code 1: six click ends; page p is code p + 2.
+    # Code 0 has three line ends, code 1 has six click ends, and page p is code p + 2.
     assert mixed.counts.tolist() == [3, 6, 0, 1, 3, 1, 1, 0]
     assert populations.kosarak_with_separators(k=8, share=4).counts.tolist() == [1, 2, 0, 0, 1, 0, 0, 0]
     populations._kosarak_clicks.cache_clear()
@@ -188,7 +188,7 @@ SMALL: list[Oracle] = [
 @pytest.mark.parametrize("mechanism", SMALL, ids=lambda mechanism: str(mechanism))
 def test_tables_and_theory_are_the_enumerated_variances(mechanism: Oracle) -> None:
     table = _report_variances(mechanism)
-    # Sums over contributors: linear in the data, so that the worst data put everybody on one value.
+    # Sums over contributors are linear in the data, so the worst data put everybody on one value.
     assert worst_l2(mechanism) == pytest.approx(table.sum(axis=1).max(), rel=1e-9)
     assert worst_mse(mechanism) == pytest.approx(table.max(), rel=1e-9)
     counts = np.random.default_rng(5).multinomial(50, np.full(mechanism.k, 1 / mechanism.k))
@@ -199,7 +199,7 @@ def test_tables_and_theory_are_the_enumerated_variances(mechanism: Oracle) -> No
 def test_apples_theory_includes_its_bias() -> None:
     sketch = AppleCMS(20, 1.0, 8, 4)
     people = Population("x", np.full(20, 5), np.arange(20))
-    # E f^2 over the other values is 19/400; (m-1) hashes = 28.
+    # E f^2 over the other values is 19/400, and (m-1) hashes = 28.
     assert variances(sketch, people) - sketch.variance(0.05, 100) == pytest.approx(19 / 400 / 28, rel=1e-9)
 
 
@@ -226,7 +226,7 @@ def test_table_1_has_the_closed_forms(d: int, epsilon: int) -> None:
         assert cell["l2"] == pytest.approx(l2, rel=1e-9), row
         assert cell["MSE"] == pytest.approx(mse, rel=1e-9), row
         assert cell["l1"] == pytest.approx(math.sqrt(d * l2), rel=1e-9), row
-    # The paper's statements are limits: l2 is reached within a per cent where d >> e^epsilon.
+    # The paper's statements are limits: l2 is reached within one per cent if d >> e^epsilon.
     if d == 100_000:
         for row in ("HE", "OLH", "OCMS+RR", "CMS+HE", "SS", "a-RP", "RP"):
             cell = tables.precision({"row": row, "d": d, "epsilon": epsilon})
@@ -250,10 +250,10 @@ def test_table_2_counts_reports() -> None:
     def bits(row: str, d: int = 1000, epsilon: int = 2) -> float:
         return float(tables.communication({"row": row, "d": d, "epsilon": epsilon})["bits"])
 
-    assert bits("HE") == 11  # 1,024 rows and a sign
+    assert bits("HE") == 11  # 1,024 rows and a sign need 11 bits
     assert bits("RAPPOR") == 1000
     assert bits("SS") == pytest.approx(math.log2(math.comb(1000, 119)), rel=1e-9)  # 1000/(e^2 + 1) = 119.2
-    # The smallest prime >= 1,000 is 1,009; e^2 + 1 = 8.39, and 8 cells.
+    # The smallest prime >= 1,000 is 1,009. e^2 + 1 = 8.39 leads to 8 cells.
     assert bits("l-OCMS+RR") == pytest.approx(2 * math.log2(1009) + 3, rel=1e-9)
     assert bits("MSE-OCMS+RR") == pytest.approx(2 * math.log2(1009) + 2, rel=1e-9)
     assert bits("original CMS") == 10 + 1024
@@ -277,7 +277,8 @@ def test_every_methods_losses_agree_with_its_theory(method: str, monkeypatch: py
     cell = measure({"method": method, "epsilon": 2, "runs": 40, "seed": 1}, people)
     assert cell.keys() >= EXACT_KEYS
     json.dumps(cell)
-    # 13 methods, family-wise 1e-4 for a mean of 40 sums of 100 squares; a variance 30% off is seen.
+    # The bound is for 13 methods, family-wise 1e-4 for a mean of 40 sums of 100 squares. It shows a variance that is
+    # 30% off.
     theory = Comparison(cell["l2"], cell["l2_error"], cell["l2_theory"])
     assert theory.agrees(len(METHODS), 1e-4), theory
     assert not Comparison(cell["l2"], cell["l2_error"], 1.3 * cell["l2_theory"]).agrees()
@@ -326,7 +327,7 @@ def test_brute_force_agrees_with_the_theory_and_a_wrong_decoder_does_not() -> No
                 worse = ((shifted - people.frequencies) ** 2).sum(axis=1)
                 wrong.append(Comparison(float(worse.mean()), standard_error(worse), theory).z)
     assert all(one.agrees(len(found), 1e-3) for one in found.values()), found
-    assert wrong[0] > 4  # at epsilon 1; the bias falls with epsilon
+    assert wrong[0] > 4  # this is at epsilon 1, and the bias falls with epsilon
 
 
 def test_brute_force_takes_the_cells_of_theorem_3_8() -> None:
@@ -368,7 +369,7 @@ def test_pairwise_assignments_are_pairwise_independent() -> None:
         a0, a1 = random_bits.assigned(kind, 10_201, rng)
         assert 0 <= a0.min() <= a1.max() < random_bits.PRIME
     a0, a1 = random_bits.assigned("pairwise", 10_201, rng)
-    assert len(set(zip(a0.tolist(), a1.tolist(), strict=True))) == 10_201  # every function once
+    assert len(set(zip(a0.tolist(), a1.tolist(), strict=True))) == 10_201  # every function occurs once
 
 
 def test_assignments_from_few_bits_keep_the_variance() -> None:
@@ -381,7 +382,7 @@ def test_assignments_from_few_bits_keep_the_variance() -> None:
 def test_the_example_is_recomputed() -> None:
     printed = expected()["appendix_a"]
     p, q = np.array(printed["P"]), np.array(printed["Q"])
-    # The printed P is rounded to 0.0005, and its inverse is as far from the printed one as that can bring it.
+    # The printed P is rounded to 0.0005. Its inverse is as far from the printed inverse as this rounding allows.
     exact = np.linalg.pinv(p)
     shift = 0.0005 * (np.abs(exact).sum(axis=1)[:, None] * np.abs(exact).sum(axis=0)[None, :])
     assert (np.abs(q - exact) <= 2 * shift + 0.0005).all()
@@ -456,7 +457,7 @@ def test_errata_numbers() -> None:
     assert {row["row"] for row in errata_rows()} == set(rows)
     assert numbers["Algorithm 1, line 44"] == pytest.approx(0.29, abs=0.005)
     assert numbers["Theorem 3.4, eq. (9)"] == pytest.approx(0.3, rel=1e-12)
-    # 2 q + 1 = 11 at m = 2: (4 E + (E-1)^2) 2/((E+1)^2 121) is 2/121.
+    # 2 q + 1 = 11 at m = 2, so (4 E + (E-1)^2) 2/((E+1)^2 121) is 2/121.
     assert rows["Theorem 3.9"]["beside"] == pytest.approx(2 / 121, rel=1e-12)
     assert numbers["Theorem 3.9"] == pytest.approx(0.016736, abs=5e-7)
     assert numbers["Corollary 3.5"] == pytest.approx(0.0167, abs=5e-5)
@@ -469,9 +470,9 @@ def test_errata_numbers() -> None:
     assert numbers["Appendix I"] == 3 / 16
     assert numbers["Appendix J"] == 5
     assert 20 < numbers["Section 5.3, bits"] < 21
-    # The entropy of 1/(1+e) is 0.8399 bits: 3.12 times 1/(1+e).
+    # The entropy of 1/(1+e) is 0.8399 bits, which is 3.12 times 1/(1+e).
     assert numbers["Table II, subset selection"] == pytest.approx(3.12, abs=0.01)
-    # The bias of line 44 by simulation of its decoder's expectation: a match is worth 1/(E-1) too much.
+    # This is the bias of line 44 by simulation of its decoder's expectation: a match is worth 1/(E-1) too much.
     e, m = math.e, 3
     values = np.array([(e + m - 1) / (e - 1), -1 / (e - 1)])
     matches = np.array([1 / m, 1 - 1 / m])
@@ -488,13 +489,13 @@ def test_the_sketchs_variance_is_the_listed_one(f: float, epsilon: float, m: int
 
 def test_theorem_3_9_fails_as_printed_and_holds_as_corrected() -> None:
     assert errata.excess(0.0, 0.05, 2, 11) > errata.promised(0.0, 0.05, 2, 11)
-    # f = 1: V/(1-c)^2 with c = 6/16 over V/(1-1/3)^2.
+    # At f = 1 this is V/(1-c)^2 with c = 6/16 over V/(1-1/3)^2.
     assert errata.excess(1.0, 0.01, 3, 4) == pytest.approx((2 / 3) ** 2 / (1 - 6 / 16) ** 2 - 1, rel=1e-9)
     assert errata.promised(1.0, 0.01, 3, 4) == pytest.approx(1 / 9, rel=1e-4)
     theorem, *_, corollary = errata.imperfect_hashing()
     assert theorem["fails as printed"] > 0 == theorem["fails as corrected"]
     assert corollary["fails with sqrt(2/tau)"] > 0 == corollary["fails as corrected"]
-    assert corollary["largest excess"] < 0.01  # P >= 7m, which the library takes
+    assert corollary["largest excess"] < 0.01  # the library takes P >= 7m
 
 
 def test_families_that_the_paper_denies() -> None:
@@ -522,7 +523,7 @@ def test_listed_assignments_keep_the_variance_and_not_the_tails() -> None:
         exact = random_bits.listed("pairwise", n, 3.0, m=3, prime=5)
         assert exact["variance over eq. (20)"] == pytest.approx(1, rel=1e-12)
     assert exact["kurtosis"] > 2 * random_bits.listed("independent", 25, 3.0, m=3, prime=5)["kurtosis"]
-    assert exact["bits of the theorem"] == 10  # 2 ceil(log2 26)
+    assert exact["bits of the theorem"] == 10  # this is 2 ceil(log2 26)
 
 
 def test_hashing_over_rappor_adds_variance_and_no_bias() -> None:
@@ -593,7 +594,7 @@ def test_lines_that_end_together_share_a_label() -> None:
     assert [(label.get_text(), label.xy[1]) for label in labels] == [("A ~ B", 1.0), ("C", 1.5)]
 
 
-# ---------------------------------------------------------------- what is promised
+# ---------------------------------------------------------------- promises
 
 
 def test_every_experiment_is_documented() -> None:

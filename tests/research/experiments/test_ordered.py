@@ -32,13 +32,13 @@ from deniable.oracles import SquareWave
 @pytest.mark.parametrize("t", [-1.0, 0.0, 0.3])
 def test_variances_are_those_of_the_published_laws(epsilon: float, t: float) -> None:
     at = np.array([t])
-    # Duchi: +-C with P(C) = (e^eps - 1) t/(2 (e^eps + 1)) + 1/2.
+    # Duchi's report is +-C with P(C) = (e^eps - 1) t/(2 (e^eps + 1)) + 1/2.
     size = (math.exp(epsilon) + 1) / math.expm1(epsilon)
     up = t / (2 * size) + 0.5
     mean = size * (2 * up - 1)
     assert mean == pytest.approx(t)
     assert duchi(epsilon, at)[0] == pytest.approx(size**2 - mean**2)
-    # Piecewise: density p on [l, r] with r - l = C - 1, p/e^eps elsewhere in [-C, C].
+    # The piecewise mechanism has density p on [l, r] with r - l = C - 1, and p/e^eps elsewhere in [-C, C].
     half = math.exp(epsilon / 2)
     c = (half + 1) / (half - 1)
     left = (c + 1) / 2 * t - (c - 1) / 2
@@ -76,7 +76,8 @@ def test_rounding_at_random_adds_no_bias_and_its_own_variance() -> None:
     variances = np.array([1.0, 2.0, 3.0])
     answers, between = rounded(variances, 2)
     assert answers.tolist() == [-1.0, -0.5, 0.0, 0.5, 1.0]
-    # Half of the time -1, else 0: the mean of the variances, and a quarter between the two.
+    # Half of the time the value is -1, else 0. The variance is the mean of the variances, and a quarter between the two
+    # values.
     assert between.tolist() == [1.0, 1.5 + 0.25, 2.0, 2.5 + 0.25, 3.0]
 
 
@@ -125,7 +126,7 @@ def test_ems_is_em_with_a_smoothing_step_and_keeps_a_uniform_truth() -> None:
     spike = wave.simulate_aggregate(np.array([0, 0, 0, 100_000, 0, 0, 0, 0]), SimulationRandomness(1))
     found = ems(wave, spike)
     assert found.sum() == pytest.approx(1)
-    assert found[3] < 0.6  # what it is known for
+    assert found[3] < 0.6  # this is its known property
 
 
 def test_errors_are_in_units_of_the_range_and_of_shares() -> None:
@@ -133,7 +134,7 @@ def test_errors_are_in_units_of_the_range_and_of_shares() -> None:
     found = errors_of(moved, truth)
     assert found["W1"] == pytest.approx(0.5)
     assert found["cells"] == pytest.approx(1 / 6)
-    # Quartiles of the moved one are its codes 1, 1, 2, which cover the true shares .5-1, .5-1, 1-1.
+    # Quartiles of the moved distribution are its codes 1, 1, 2, which cover the true shares .5-1, .5-1, 1-1.
     assert found["quantiles"] == pytest.approx((0.25 + 0.0 + 0.25) / 3)
     assert errors_of(truth, truth) == {"W1": 0.0, "cells": 0.0, "quantiles": 0.0}
 
@@ -141,7 +142,8 @@ def test_errors_are_in_units_of_the_range_and_of_shares() -> None:
 def test_intervals_of_an_invented_scale_cover() -> None:
     cell: dict[str, Any] = {"epsilon": 1.0, "n": 2000, "runs": 150, "seed": 1}
     found = cover(cell, invented(7))
-    # Four standard deviations of 150 draws below the level; bands and quartiles hold more often.
+    # The bound is four standard deviations of 150 draws below the level. Bands and quartiles contain the truth more
+    # often.
     least = 0.95 - 4 * math.sqrt(0.95 * 0.05 / 150)
     assert all(found[name] >= least for name in found if name != "quartiles' width"), found
     assert 0 < found["quartiles' width"] < 1

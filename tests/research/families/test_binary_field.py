@@ -18,8 +18,9 @@ from deniable.research.families.binary_field import BinaryFieldFamily, BinaryFie
 from deniable.research.families.query_sketch import QuerySketch
 from tests.unit._goodness import FAMILY_WISE_ERROR, always_interpreted
 
-# Low terms of the polynomials of GF(2^l) with the smallest integer value (Seroussi, *Table of low-weight binary
-# irreducible polynomials*, 1998, lists x^64+x^4+x^3+x+1 and those of the small fields, all of them least).
+# These are the low terms of the polynomials of GF(2^l) with the smallest integer value. Seroussi, *Table of low-weight
+# binary irreducible polynomials*, 1998, lists x^64+x^4+x^3+x+1 and those of the small fields, and all of them are the
+# least.
 LOW = {4: 0b11, 5: 0b101, 6: 0b11, 8: 0x1B, 64: 0x1B}
 
 
@@ -42,7 +43,7 @@ def columns(rows: list[tuple[int, int, int]]) -> BinaryFieldReports:
     return BinaryFieldReports(*(np.array(column, dtype=np.uint64) for column in zip(*rows, strict=True)))
 
 
-# ------------------------------------------------------------------------------------------------ the law
+# ------------------------------------------------------------------------------------------------ distribution
 
 
 @pytest.mark.parametrize(
@@ -53,7 +54,7 @@ def test_fields(k: int, m: int, bits: int) -> None:
     family = BinaryFieldFamily(k, m)
     assert (family.bits, family.polynomial) == (bits, LOW[bits])
     quotient, rest = divmod(2**bits, m)
-    # Cells are met by Q+1 or Q field elements.
+    # Each cell has Q+1 or Q field elements.
     sizes = [quotient + (z < rest) for z in range(m)]
     assert family.collision_probability == sum(Fraction(size, 2**bits) ** 2 for size in sizes)
 
@@ -75,7 +76,7 @@ def test_every_pair_collides_with_the_same_probability(k: int, m: int) -> None:
     assert len(set(zip(a0.tolist(), a1.tolist(), strict=True))) == family.member_count == 4**family.bits
     assert set(probabilities) == {Fraction(1, family.member_count)}
     assert _collisions(family) == {family.collision_probability}
-    # Mutants: without a1 = 0, or without an offset (which powers of two do not need for this).
+    # Mutants: a1 = 0 is left out; the offset is left out (powers of two do not need it here).
     assert _collisions(family, a1_from=1) != {family.collision_probability}
     assert (_collisions(family, first_a0=True) == {family.collision_probability}) == (m in (2, 4))
 
@@ -92,7 +93,7 @@ def test_parameters_are_uniform() -> None:
     a0, a1 = family.draw_parameters(SimulationRandomness(4), n)
     observed = np.bincount(a0.astype(np.int64) * 16 + a1, minlength=256)
     assert stats.chi2.sf(((observed - n / 256) ** 2 / (n / 256)).sum(), 255) > FAMILY_WISE_ERROR
-    # The whole range of 64 bits: 16 classes of the highest and of the lowest bits.
+    # The whole range of 64 bits is covered: 16 classes of the highest and of the lowest bits.
     for words in BinaryFieldFamily(2**64, 2).draw_parameters(SimulationRandomness(4), n):
         for classes in (words >> np.uint64(60), words & np.uint64(15)):
             observed = np.bincount(classes.astype(np.int64), minlength=16)

@@ -147,7 +147,7 @@ def test_vectors(row: dict[str, Any]) -> None:
         assert estimate == pytest.approx(row["estimates"], rel=1e-12, abs=1e-13)
 
 
-# ------------------------------------------------------------------------------------------------ the law
+# ------------------------------------------------------------------------------------------------ distribution
 
 SMALL = [
     *((2, 2), (20, 2), (8, 4), (32, 4), (5, 8)),
@@ -342,7 +342,7 @@ def test_no_reports() -> None:
             lambda state: state.__setitem__(slice(2), [-1, state[0] + state[1] + 1]),
             r"counts\[0\] must be in 0\.\.3000, got -1",
         ),
-        # A report's hyperplane where it cannot be.
+        # A report's hyperplane has a place here where it cannot be.
         (9, lambda state: state.__setitem__(slice(0, 2), [state[0] + 1, state[1] - 1]), r"divisible by m=9|0\.\.3000"),
     ],
 )
@@ -460,7 +460,8 @@ def test_what_prime_powers_cost(f_star: float, mean: float, largest: float) -> N
         def variance(m: NDArray[np.float64], f: float, e: float = e) -> NDArray[np.float64]:
             return ((1 - f) * (e + m - 1) ** 2 + f * m**2 * e) / ((m - 1) * (e - 1) ** 2)
 
-        if f_star == 1:  # the variances at 0 and 1 cross at m = 1 + sqrt(E), where the larger one is least
+        # The variances at 0 and 1 cross at m = 1 + sqrt(E), where the larger variance is smallest.
+        if f_star == 1:
             costs = np.maximum(variance(admissible, 0), variance(admissible, 1))
             least = variance(np.array(1 + math.sqrt(e)), 1)
         else:

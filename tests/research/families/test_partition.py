@@ -87,7 +87,7 @@ def test_vectors(row: dict[str, Any]) -> None:
         assert estimate == pytest.approx(row["estimates"], rel=1e-12, abs=1e-13)
 
 
-# ------------------------------------------------------------------------------------------------ the law
+# ------------------------------------------------------------------------------------------------ distribution
 
 
 @pytest.mark.parametrize(("k", "m"), [(2, 2), (13, 2), (9, 3), (32, 3), (20, 4), (33, 3), (8, 5), (5, 7), (4, 9)])
@@ -140,7 +140,7 @@ def test_parameters_are_uniform() -> None:
     observed = np.bincount(w.astype(np.int64) * 32 + offset, minlength=1024)
     statistic = ((observed - n / 1024) ** 2 / (n / 1024)).sum()
     assert stats.chi2.sf(statistic, 1023) > FAMILY_WISE_ERROR
-    # Mutant: the two ends of one half-word, which overlap.
+    # Mutant: the two ends of one half-word are used, which overlap.
     words = np.random.default_rng(1).integers(0, 2**8, n)
     observed = np.bincount((words >> 3) * 32 + (words & 31), minlength=1024)
     assert stats.chi2.sf(((observed - n / 1024) ** 2 / (n / 1024)).sum(), 1023) < FAMILY_WISE_ERROR
@@ -212,7 +212,7 @@ def test_many_chunks_and_wide_counters(monkeypatch: pytest.MonkeyPatch) -> None:
     chunked = family.tally(reports)
     assert chunked.dtype == np.int64
     assert (chunked == whole).all()
-    # 2^L n >= 2^31: the transform needs 64 bits. Million-fold reports have million-fold counts.
+    # 2^L n >= 2^31, so the transform needs 64 bits. Reports that occur a million times have a million times the counts.
     counts = family.decode(whole, 3000)
     assert (family.decode(whole.astype(np.int64) * 1_000_000, 3000 * 1_000_000) == counts * np.int64(1_000_000)).all()
 

@@ -106,7 +106,7 @@ def test_the_bounds_hold_in_simulation() -> None:
     low, high = (200 + sign * 2 * stats.norm.isf(5e-7) * math.sqrt(4000 * 0.05 * 0.95) for sign in (-1, 1))
     assert low < failures(normal_half_width, 0.05) < high
     assert failures(bernstein_half_width, 0.05) < high
-    assert failures(chernoff_half_width, 0.05) < 20  # 4.3 standard errors: practically never
+    assert failures(chernoff_half_width, 0.05) < 20  # these are 4.3 standard errors, so it practically never fails
 
     def mutant(sketch: CountMeanSketch, n: int, failure: float, f: float) -> float:
         return normal_half_width(sketch, n, failure, f) / math.sqrt(2)

@@ -62,7 +62,8 @@ def test_direct_plus_joint_is_exact_for_grr_and_a_bound_elsewhere() -> None:
     joint = random_joint(rng, (3, 3, 2))
     grr = [GRR(k=k, epsilon=0.8) for k in joint.shape]
     assert exact_totals(joint, grr)[0] == pytest.approx(0.8 + joint_cpl(joint, grr, 0), abs=1e-12)
-    # The own report tells 0 from 1 best, the other one 2 from both: no pair suffers the worst of each.
+    # The own report distinguishes 0 from 1 best, and the other report 2 from both. So no pair suffers the worst of
+    # each.
     own = np.array([[0.7, 0.3], [0.3, 0.7], [0.5, 0.5]])
     rows = np.array([[0.5, 0.5], [0.5, 0.5], [0.9, 0.1]])
     joint = rows / 3

@@ -25,7 +25,7 @@ def test_delta_is_about_events_not_single_outputs() -> None:
     nonce = np.full((1, 1000), 1 / 1000)
     channel = np.kron(np.eye(2), nonce)
     assert channel_delta(channel, np.eye(2), 5.0) == pytest.approx(1.0, abs=1e-12)
-    # At epsilon = CPL a pure channel needs no delta.
+    # At epsilon = CPL, a pure channel needs no delta.
     rows = np.array([[0.8, 0.2], [0.2, 0.8]])
     grr = GRR(2, 1.0).channel()
     assert channel_delta(grr, rows, cpl(grr, rows)) == pytest.approx(0, abs=1e-15)

@@ -50,7 +50,7 @@ def test_known_answers(vector: dict[str, Any]) -> None:
 
 def test_exclusive_or_in_closed_form() -> None:
     found = total_leakage(XOR, [GRR(k=2, epsilon=1.0)] * 3)
-    assert found.exact == pytest.approx([1.4337808304830272] * 3, abs=1e-12)  # 1 + ln cosh 1
+    assert found.exact == pytest.approx([1.4337808304830272] * 3, abs=1e-12)  # this is 1 + ln cosh 1
     assert found.additive_figure_not_a_bound == pytest.approx([1.0] * 3, abs=1e-12)
 
 
@@ -60,9 +60,9 @@ def test_pairwise_harmless_neighbours_that_reveal_together(n: int, epsilon: floa
     mechanisms = [GRR(k=2, epsilon=epsilon)] * (n + 1)
     exact = exact_totals(joint, mechanisms)
     assert exact[0] - epsilon == pytest.approx(math.log(1 - 1 / n + math.exp(n * epsilon) / n) - epsilon, abs=1e-10)
-    if n < 20:  # 21 binary attributes: the exact totals alone
+    if n < 20:  # for 21 binary attributes only the exact totals are computed
         pairs = total_leakage(joint, mechanisms).pairwise[0]
-        assert np.abs(pairs).max() < 1e-12  # every neighbour alone is independent of the target
+        assert np.abs(pairs).max() < 1e-12  # every single neighbour is independent of the target
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -73,7 +73,7 @@ def test_against_enumeration_of_all_outputs(seed: int) -> None:
     mechanisms = []
     for k in sizes:
         offered = small_mechanisms(k, round(float(rng.uniform(0.1, 2.5)), 3))
-        if len(sizes) > 2:  # the loops of the enumeration see every output
+        if len(sizes) > 2:  # the loops of the enumeration go through every output
             offered = {name: offered[name] for name in ("GRR", "Exponential", "SubsetSelection", "OUE")}
         mechanisms.append(offered[str(rng.choice(list(offered)))])
     channels = [np.asarray(mechanism.channel()) for mechanism in mechanisms]
@@ -110,7 +110,7 @@ def test_a_channel_with_zeros_reveals_everything() -> None:
     found = total_leakage([[0.4, 0.1], [0.1, 0.4]], [np.eye(2), GRR(k=2, epsilon=1.0)])
     assert found.exact[0] == math.inf
     assert found.exact[1] == pytest.approx(1 + math.log(4), abs=1e-12)
-    # Two noiseless attributes that can exclude each other's values.
+    # These are two noiseless attributes that can exclude each other's values.
     found = total_leakage([[0.5, 0.0], [0.2, 0.3]], [np.eye(2), np.eye(2)])
     assert (found.exact == math.inf).all()
 
@@ -121,7 +121,7 @@ def test_a_long_binary_chain_in_closed_form() -> None:
     for _ in range(13):
         joint = joint[..., None] * flip
     found = exact_totals(joint, [GRR(k=2, epsilon=0.5)] * 14)
-    # By hand: the message along a binary chain is a Moebius map of the likelihood ratio.
+    # By hand, the message along a binary chain is a Moebius map of the likelihood ratio.
     message, passed = 0.0, []
     for _ in range(14):
         passed.append(message)
@@ -148,7 +148,7 @@ def test_totals_rise_with_every_epsilon(seed: int, attribute: int, first: float,
     )
     assert (small <= large + 1e-12).all()
     assert (large <= sum(budgets) - budgets[attribute] + high + 1e-12).all()
-    assert large[attribute] >= high - 1e-12  # never less than the direct leakage
+    assert large[attribute] >= high - 1e-12  # the bound is never less than the direct leakage
 
 
 def test_the_rendering_names_the_additive_figure_for_what_it_is() -> None:

@@ -21,7 +21,7 @@ from tests.unit.leakage.leakage_laws import random_joint
 def _extreme(row: Floats, likelihoods: Floats, radius: float, sign: int) -> float:
     """Return the extreme of a likelihood over all distributions within the radius, by linear programme."""
     k = len(row)
-    # Variables: the distribution, and what is above the prior's in each entry.
+    # The variables are the distribution, and the part of each entry above the prior.
     solved = linprog(
         np.concatenate([-sign * likelihoods, np.zeros(k)]),
         A_ub=np.vstack([np.hstack([np.eye(k), -np.eye(k)]), np.concatenate([np.zeros(k), np.ones(k)])]),

@@ -106,7 +106,7 @@ def test_shares_and_means_are_within_bounds_of_theory_and_mutants_are_not() -> N
     n = 40_000
     low, shown, rates, times = loads(n, 3)
     found = load_times(rows(shown, rates, times))
-    # Given the truth, only the noise is random; five standard errors, exceeded once in 1.7 million.
+    # Given the truth, only the noise is random. Five standard errors are exceeded once in 1.7 million.
     bound = 5 * math.sqrt(noise_variances(rates).sum()) / n
     assert abs(found.share.value - low.mean()) < bound
     for name, estimator in MUTANTS.items():
@@ -114,10 +114,10 @@ def test_shares_and_means_are_within_bounds_of_theory_and_mutants_are_not() -> N
     for group, one in ((~low, found.times[0]), (low, found.times[4])):
         assert one.quantity == "mean"
         mean = times[group].mean()
-        # sum T (y - mean of the group) has mean zero, and this variance.
+        # The sum of T (y - mean of the group) has mean zero, and this variance.
         error = 5 * math.sqrt((noise_variances(rates) * (times - mean) ** 2).sum())
         assert abs(one.value - mean) < error / (group.sum() - 5 * math.sqrt(noise_variances(rates).sum()))
-        assert abs(times[shown == low[group][0]].mean() - mean) > 50  # as it is shown
+        assert abs(times[shown == low[group][0]].mean() - mean) > 50  # the shown times alone would be this wrong
 
 
 def test_intervals_hold_the_truth_as_often_as_they_say() -> None:

@@ -53,9 +53,9 @@ def test_the_noise_of_dependence_is_as_stated() -> None:
     raw, null, squared, z, r, r_error = np.array(found).T
     bound = float(stats.norm.isf(FAMILY_WISE_ERROR / 8))
     assert abs(squared.mean()) < bound * squared.std() / math.sqrt(draws) + 0.02 * null.mean()
-    assert raw.mean() > 0.9 * null.mean()  # biased upwards: true V is zero
+    assert raw.mean() > 0.9 * null.mean()  # the raw estimate is biased upwards, because the true V is zero
     assert abs(r.mean()) < bound * r.std() / math.sqrt(draws)
-    # A standard deviation of `draws` values near the normal has relative error sqrt((kurtosis - 1)/4 draws) < .06.
+    # A standard deviation of `draws` nearly normal values has a relative error of sqrt((kurtosis - 1)/4 draws) < .06.
     assert z.std() == pytest.approx(1.0, abs=bound * 0.035)
     assert r.std() / np.sqrt((r_error**2).mean()) == pytest.approx(1.0, abs=bound * 0.02)
 
@@ -69,8 +69,8 @@ def test_under_dependence_too() -> None:
         v, r = cramers_v(table), pearson(table)
         found.append((v.squared, v.squared_standard_error, r.value, r.standard_error, v.z))
     squared, error, r, r_error, z = np.array(found).T
-    assert squared.mean() == pytest.approx(0.25, abs=0.005)  # V = .5: half of everybody has two equal codes
+    assert squared.mean() == pytest.approx(0.25, abs=0.005)  # V = .5, because half of the people have two equal codes
     assert r.mean() == pytest.approx(0.5, abs=0.005)
     assert r.std() / r_error.mean() == pytest.approx(1.0, abs=0.15)
-    assert squared.std() / error.mean() == pytest.approx(1.0, abs=0.35)  # residuals' covariance at independence
+    assert squared.std() / error.mean() == pytest.approx(1.0, abs=0.35)  # residuals have the covariance of independence
     assert z.min() > 5

@@ -52,10 +52,10 @@ def test_reports_follow_the_definition(sizes: tuple[int, ...]) -> None:
     assert worst_p_value(cond, rows, textbook, SimulationRandomness(1), 20_000) > bound
     with always_interpreted():
         assert worst_p_value(cond, rows, textbook, SimulationRandomness(2), 200) > bound
-    # What codes drawn given the *true* code would look like.
+    # These reports look like codes drawn given the *true* code.
     leaky = lambda x: cond_rr_law(x, sizes, 1.0, tables, leaky=True)  # noqa: E731
     assert worst_p_value(cond, rows, leaky, SimulationRandomness(1), 20_000) < bound
-    # Mutant: tables of target given pivot read as pivot given target.
+    # Mutant: tables of target given pivot are read as pivot given target.
     if len(set(sizes)) == 1:
         mutant = CondRR(sizes, 1.0, tuple(zip(*tables, strict=True)))
         assert worst_p_value(mutant, rows, textbook, SimulationRandomness(1), 20_000) < bound
@@ -76,7 +76,7 @@ def test_copies_are_a_special_case() -> None:
         for j in range(2):
             ours = getattr(cond, estimator)(aggregate)[j].frequencies
             assert ours == pytest.approx(getattr(corr, estimator)(theirs)[j].frequencies, abs=1e-9)
-    # A copy of a uniform lie is a uniform code: nothing to take out.
+    # A copy of a uniform lie is a uniform code, so nothing needs to be taken out.
     assert cond.levelled(aggregate)[0].frequencies == pytest.approx(cond.debiased(aggregate)[0].frequencies, abs=1e-12)
 
 
@@ -90,7 +90,7 @@ def test_what_each_estimator_is_unbiased_for() -> None:
     for j in range(3):
         assert _expectation(wrong, joint, "unmixed")[j] == pytest.approx(truth[j], abs=1e-9)
         assert np.abs(_expectation(wrong, joint, "levelled")[j] - truth[j]).max() > 0.01
-        # The population's own tables bring every pivot's true part to f_j, over domains that differ as well.
+        # The population's own tables bring every pivot's true part to f_j, even if domains differ.
         assert _expectation(right, joint, "levelled")[j] == pytest.approx(truth[j], abs=1e-9)
     assert np.abs(_expectation(right, joint, "debiased")[0] - truth[0]).max() > 0.01
 

@@ -66,10 +66,10 @@ def test_contract() -> None:
 
 def test_only_groups_are_estimated() -> None:
     aligned = AlignedCorrRR((2, 5), 5.0, constant(2, 0.5), MAPS)
-    # Everybody holds (0, 1), of group (0, 0): the estimate knows the group only.
+    # Everybody holds (0, 1), which is in group (0, 0). The estimate knows only the group.
     aggregate = aligned.simulate_aggregate([[0, 1]], [200_000], SimulationRandomness(2))
     groups, spread = aligned.estimate_groups(aggregate), aligned.estimate(aggregate)
-    # P = 1/k is RS+FD: E f^ = 1/2 + (1/2)(1 - 1/2) = .75.
+    # P = 1/k is RS+FD, so E f^ = 1/2 + (1/2)(1 - 1/2) = .75.
     assert groups[1].frequencies == pytest.approx([0.75, 0.25], abs=0.01)
     held = groups[1].frequencies[[1, 0, 0, 1, 1]] / np.array([3, 2, 2, 3, 3])
     assert spread[1].frequencies == pytest.approx(held, abs=1e-12)

@@ -38,7 +38,7 @@ def test_average_linkage_by_hand() -> None:
         ((0,), (1,), (2,), (3,)),
     ]
     assert dependence_groups(np.eye(1)) == [((0,),)]
-    # The mean over groups of different sizes: {0, 1, 2} to 3 is (.6 + .6 + 0)/3 = .4, below .45 of (3, 4).
+    # The mean is over groups of different sizes: {0, 1, 2} to 3 is (.6 + .6 + 0)/3 = .4, below .45 of (3, 4).
     five = np.eye(5)
     for i, j, v in ((0, 1, 0.9), (0, 2, 0.8), (1, 2, 0.8), (0, 3, 0.6), (1, 3, 0.6), (3, 4, 0.45)):
         five[i, j] = five[j, i] = v

@@ -41,7 +41,7 @@ def test_tables_are_unbiased_and_their_noise_is_known(sizes: tuple[int, int], ep
     for x, law in zip(every, channel, strict=True):
         truth = np.array([float(cell == x) for cell in every])
         assert np.abs(law @ single - truth).max() < 1e-12 * scale
-    # At a known joint distribution (here the reports' own expectation), noise = E second moment - frequency.
+    # At a known joint distribution (here the reports' own expectation), the noise is E second moment - frequency.
     joint = np.arange(1.0, len(every) + 1)
     joint /= joint.sum()
     n = 10**9

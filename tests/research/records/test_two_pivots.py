@@ -48,11 +48,11 @@ def test_reports_follow_the_definition(sizes: tuple[int, ...]) -> None:
     assert worst_p_value(mechanism, rows, textbook, SimulationRandomness(1), n) > bound
     with always_interpreted():
         assert worst_p_value(mechanism, rows, textbook, SimulationRandomness(2), 40) > bound
-    # What codes drawn given the *true* codes would look like.
+    # These reports look like codes drawn given the *true* codes.
     if len(sizes) > 2:
         leaky = lambda x: two_pivot_law(x, sizes, 1.0, mechanism.tables, leaky=True)  # noqa: E731
         assert worst_p_value(mechanism, rows, leaky, SimulationRandomness(1), n) < bound
-    # Mutants: the whole budget for each pivot; tables of other pairs.
+    # Mutants: each pivot gets the whole budget; the tables are those of other pairs.
     mutant = TwoPivotRR(sizes, 2.0, mechanism.tables)
     assert worst_p_value(mutant, rows, textbook, SimulationRandomness(1), n) < bound
     if sizes == (2, 2, 2, 2):
@@ -90,7 +90,7 @@ def test_frequencies_and_pair_tables_are_unbiased() -> None:
     for (i, j), place in zip(itertools.combinations(range(3), 2), range(3), strict=True):
         cells = np.array([mechanism.joint(a)[i, j].frequencies for a in aggregates])
         assert law @ cells == pytest.approx(JOINT.sum(axis=2 - place).ravel(), abs=1e-9)
-    # Standard errors at counts equal to their expectation: E second moment - frequency.
+    # These are standard errors at counts equal to their expectation: E second moment - frequency.
     states = np.array([a.counts for a in aggregates])
     n = 10**12
     estimates, _ = mechanism.system.estimates(law @ states * n, n, "")
@@ -201,7 +201,8 @@ def test_least_norm_tables_minimise_the_expected_error(epsilon: float) -> None:
             error, np.full(cells * k, 1 / k), bounds=[(0, 1)] * (cells * k), constraints=rows_sum, tol=1e-14
         )
         assert error(ours.ravel()) <= best.fun + 1e-9
-        # Of all tables with this mean, none with the same signs is nearer to the uniform one: slopes follow the law.
+        # Among all tables with this mean and the same signs, none is nearer to the uniform table. So slopes follow the
+        # law.
         if ours.min() > 1e-6:
             assert np.ptp((ours - 1 / k) / law[:, None], axis=0) == pytest.approx(np.zeros(k), abs=1e-9)
 

@@ -46,7 +46,7 @@ def test_known_answers() -> None:
     odds = own.odds_ratio()
     value, *ends = VECTORS["own"]["odds_ratio"]
     assert odds.interval(target="population") == pytest.approx(ends, rel=1e-7)
-    assert odds.value == pytest.approx(value, rel=1e-5)  # theirs is less the population's covariance
+    assert odds.value == pytest.approx(value, rel=1e-5)  # the other value is less the population's covariance
     assert own.independence().p_value == pytest.approx(VECTORS["own"]["independence_p"], rel=1e-9)
 
 
@@ -104,7 +104,7 @@ def test_tables_are_found_by_name_and_turned_with_their_question() -> None:
         turned.odds_ratio(("soup", "rice"), ("labs", "sales")).interval(), rel=1e-12
     )
     assert one.independence().p_value == turned.independence().p_value
-    # Shares of rows against the same from cells and margins.
+    # Shares of rows are compared with the same shares from cells and margins.
     share = turned.conditional("labs", given="none")
     cells = one.consistent
     assert share.value == pytest.approx(cells[2, 3] / cells[:, 3].sum(), rel=1e-12)
@@ -143,7 +143,7 @@ def test_what_the_reports_cannot_tell_is_not_determined() -> None:
     """A category that nobody holds, a cell that is 0, a pair without reports: answers, and no exception."""
     table = table_of([[0.0, 0.0, 0.0], [0.5, 0.3, 0.2]], 3000)
     nobody = table.conditional("a", given="a")
-    assert not nobody.determined()  # 0/0
+    assert not nobody.determined()  # this is 0/0
     rare = table_of([[0.004, 0.0, 0.0], [0.496, 0.3, 0.2]], 3000).conditional("a", given="a")
     assert (rare.determined(), rare.interval()) == (False, (-math.inf, math.inf))
     assert not table.difference("a", groups=("a", "b")).determined()
@@ -253,7 +253,7 @@ def coverage(runs: int, monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
         ):
             low, high = found.interval(target="population")
             hits[name] += low <= true <= high
-        with monkeypatch.context() as mutant:  # the mutant that drops rho
+        with monkeypatch.context() as mutant:  # this mutant drops rho
             mutant.setattr(ASKED, "_correlation", lambda _one, _other, _target: 0.0)
             low, high = table.difference(0, groups=(0, 1)).interval(target="population")
             hits["mutant"] += low <= 0.3 - 0.7 <= high
@@ -265,7 +265,8 @@ def coverage(runs: int, monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
 def test_intervals_cover_and_the_correlation_may_not_be_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = 900
     found = coverage(runs, monkeypatch)
-    # One failure in a million over six statements; .01 for intervals that are exact in large samples only.
+    # The bound allows one failure in a million over six statements, and .01 because intervals are exact only in large
+    # samples.
     error = stats.norm.isf(1e-6 / 6) * math.sqrt(0.95 * 0.05 / runs) + 0.01
     for name in ("cell", "difference", "share", "odds"):
         assert abs(found[name] - 0.95) < error, found
@@ -273,7 +274,7 @@ def test_intervals_cover_and_the_correlation_may_not_be_dropped(monkeypatch: pyt
     assert found["mutant"] < 0.95 - error, found
 
 
-# ---------------------------------------------------------------- what follows from the bases
+# ---------------------------------------------------------------- answers from base classes
 
 
 def test_a_report_of_a_pair_leaks_what_its_code_says() -> None:

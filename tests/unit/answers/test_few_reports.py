@@ -103,7 +103,7 @@ def test_a_shown_cell_is_within_its_interval() -> None:
         assert upper.max() <= 1
         own = pairs.parts[0].oracle.from_support(table._own.reported.estimate.support.counts, table.n, 24)
         low, high = own.interval()
-        # Exact bounds of the same counts lie within, but for the fineness of the rates.
+        # Exact bounds of the same counts lie within, up to the fineness of the rates.
         assert (lower.ravel() <= low + 1e-3).all()
         assert (upper.ravel() >= high - 1e-3).all()
         outside += int(((shown.ravel() < low) | (shown.ravel() > high)).sum())

@@ -73,7 +73,7 @@ def test_reports_show_the_noise_unbiasedly_and_within_what_is_possible(
     alone = np.array([functional(oracle, one, SCORES).standard_error ** 2 for one in one_report_each(oracle)])
     assert noise.min() * (1 - 1e-12) <= alone.min()
     assert alone.max() <= noise.max() * (1 + 1e-12)
-    # Many reports in exactly the proportions of the channel: the variance of that many is the channel's.
+    # If many reports are exactly in the proportions of the channel, their variance is the channel's.
     f = np.array([0.125, 0.5, 0.25, 0.125])
     law, n = f @ channel, 1 << 50
     exact = Aggregate(oracle, np.zeros(oracle.state_size, dtype=np.int64), 0)
@@ -95,7 +95,7 @@ def test_supports_vary_as_the_channel_says(oracle: Any) -> None:
     f = np.array([0.1, 0.4, 0.3, 0.2])
     joint = oracle.estimate(one_report_each(oracle)[0]).joint
     frequencies = np.array([oracle.estimate(one).frequencies for one in one_report_each(oracle)])
-    # A multiple of the sum of all frequencies is taken off the scores, and put back as a constant.
+    # A multiple of the sum of all frequencies is taken off the scores, and added again as a constant.
     missing = 1 - frequencies.sum(axis=1)
     shift = missing @ (values - frequencies @ SCORES) / max(missing @ missing, 1e-9)
     assert joint(SCORES - shift, f) == pytest.approx(f @ noise, rel=1e-12)
@@ -163,7 +163,7 @@ def test_weights_that_look_at_the_data_die() -> None:
     assert abs(two_reports(oracle, (0, 2), by_data) - truth) > 0.01
 
 
-# ---------------------------------------------------------------- what it is for
+# ---------------------------------------------------------------- coverage and gains
 
 
 def test_it_is_the_mean_of_an_estimate_of_a_wave_with_errors_from_reports() -> None:
@@ -185,7 +185,7 @@ def test_intervals_cover_the_mean() -> None:
     for _ in range(runs):
         lower, upper = functional(wave, wave.simulate_aggregate(truth, rng), scores).interval(0.95)
         hits += lower <= mean <= upper
-    # Four standard deviations of a binomial share of 2,000.
+    # The tolerance is four standard deviations of a binomial share of 2,000.
     assert abs(hits / runs - 0.95) < 4 * math.sqrt(0.95 * 0.05 / runs)
 
 
@@ -197,8 +197,8 @@ def test_an_attribute_of_records() -> None:
     part = mechanism.by_attribute(aggregate)[1]
     answer, alone = functional(mechanism, aggregate, range(5), attribute=1), functional(part.mechanism, part, range(5))
     assert (answer.value, answer.n) == (alone.value, part.n)
-    # About 3,000 contributors, of whom a third reported this: their sampling is part of the error.
-    between = 2.0  # of 0..4, all alike
+    # A third of about 3,000 contributors reported this. Their sampling is a part of the error.
+    between = 2.0  # this is the variance of 0..4, all equally likely
     expected = alone.standard_error**2 + between * (1 / part.n - 1 / 3000)
     assert answer.standard_error**2 == pytest.approx(expected, rel=0.1)
     population = answer.standard_error_for("population")
@@ -266,9 +266,9 @@ def test_no_interval_where_nobody_knows_how_reports_vary() -> None:
 def test_a_long_scale_and_the_same_question_again(monkeypatch: pytest.MonkeyPatch) -> None:
     wave, rng = SquareWave(1024, 1.0), SimulationRandomness(1)
     aggregate = wave.simulate_aggregate(np.full(1024, 100), rng)
-    monkeypatch.setattr(oracle_module, "_listed", None)  # a million pairs would be listed
+    monkeypatch.setattr(oracle_module, "_listed", None)  # otherwise a million pairs would be listed
     first = functional(wave, aggregate, np.arange(1024.0))
-    monkeypatch.setattr(SquareWave, "report_weights", None)  # asked again, nothing is computed
+    monkeypatch.setattr(SquareWave, "report_weights", None)  # when asked again, nothing is computed
     again = functional(SquareWave(1024, 1.0, wave.window), aggregate, np.arange(1024.0))
     assert first.value == again.value == pytest.approx(511.5, abs=5 * first.standard_error)
 

@@ -34,7 +34,7 @@ def test_the_difference_is_mover_by_hand() -> None:
     assert found.standard_error == pytest.approx(math.hypot(0.1, 0.2))
     assert found.standard_error_for("population") == pytest.approx(2 * math.hypot(0.1, 0.2))
     assert found.n == 20
-    # Where mistakes are few, the ends of intervals that hold together are added up.
+    # If mistakes are few, the ends of simultaneous intervals are added up.
     few = answers.difference(_answer(0.5, 0.2, 0.6), _answer(0.3, 0.25, 0.7, few=True), independent=True)
     assert few.interval() == pytest.approx((0.2 - 0.7, 0.6 - 0.25))
     assert few.is_few("contributors")
@@ -59,10 +59,10 @@ def test_sums_of_few_mistakes_hold_by_the_bound_of_the_sum_and_by_the_ends_of_bo
     one, other = (mechanism.estimate(Aggregate(mechanism, np.array([n, 0, 0, 0, 0]), n)).mean(scores) for n in (20, 10))
     found = answers.difference(one, other, independent=True)
     lower, upper = found.interval()
-    # Both ends at a quarter of what may fail on a side: half of it is for the bound of the sum.
+    # Each end has a quarter of one side's error probability. Half of it is for the bound of the sum.
     assert lower == pytest.approx(-other.at_tail(0.00625, "contributors")[1])
     assert upper == pytest.approx(one.at_tail(0.00625, "contributors")[1])
-    # Each of them is far from its ends: here the bound of the sum is narrower.
+    # Each of them is far from its ends, so here the bound of the sum is narrower.
     middle = [
         mechanism.estimate(Aggregate(mechanism, np.array([n, 0, n, 0, n]), 3 * n)).mean(range(5)) for n in (10, 10)
     ]
@@ -83,7 +83,7 @@ def test_the_ratio_is_what_differences_do_not_reject() -> None:
     inside = grid[[zero_is_inside(t) for t in grid]]
     assert (lower, upper) == pytest.approx((inside[0], inside[-1]), abs=1e-4)
     assert answers.ratio(a, b, independent=True).standard_error == pytest.approx(math.hypot(0.1, 0.2) / 0.25)
-    # A denominator that may be 0, or a numerator that may be.
+    # These cases have a denominator that may be 0, or a numerator that may be 0.
     assert answers.ratio(a, _answer(0.1, -0.1, 0.2), independent=True).interval()[1] == math.inf
     assert answers.ratio(_answer(0.1, -0.1, 0.2), b, independent=True).interval()[0] == 0.0
     assert not answers.ratio(a, _answer(0.1, -0.1, 0.2), independent=True).determined()
@@ -102,7 +102,7 @@ def test_the_odds_ratio_by_hand() -> None:
     down = math.hypot(logit(0.5) - logit(0.4), logit(0.35) - logit(0.25))
     up = math.hypot(logit(0.7) - logit(0.5), logit(0.25) - logit(0.2))
     assert found.interval() == pytest.approx((3 * math.exp(-down), 3 * math.exp(up)))
-    # d log odds = df/(f (1 - f))
+    # The error uses d log odds = df/(f (1 - f)).
     assert found.standard_error == pytest.approx(3 * math.hypot(0.1 / 0.25, 0.1 / 0.1875))
     assert answers.odds(a, _answer(0.1, -0.1, 0.2), independent=True).interval()[1] == math.inf
     assert answers.odds(_answer(1.1, 0.8, 1.0), b, independent=True).interval() == (0.0, math.inf)

@@ -77,7 +77,7 @@ def test_no_method_with_a_body_is_overridden(cls: type) -> None:
         inherited |= dict.fromkeys(_bodies(base), base)
     overridden = {name: inherited[name].__name__ for name in vars(cls) if name in inherited}
     assert not overridden
-    # And no two bases bring a body for one name: the order of bases would decide.
+    # No two bases have a body for one name either, because the order of bases would decide.
     for name in {name for base in cls.__mro__ for name in _bodies(base)}:
         assert len([base for base in cls.__mro__ if name in _bodies(base)]) == 1, name
 
@@ -146,7 +146,7 @@ def _probes(path: Path) -> Iterator[str]:
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
             continue
         called, arguments = node.func.id, [ast.unparse(argument) for argument in node.args]
-        # Whether a table or a list was given, as users do, is no question about a mechanism.
+        # Checking whether a table or a list was given, as users do, is not a question about a mechanism.
         sniffs = called == "hasattr" and arguments[1] != "'__len__'"
         sniffs |= called == "getattr" and len(arguments) == 3
         if sniffs or (called == "isinstance" and arguments[0] in MECHANISMS):

@@ -34,7 +34,7 @@ def _law(mechanism: Any, weights: Any) -> tuple[Any, Any]:
     else:
         p, q = map(float, mechanism.support_probabilities)
         scores = ((mechanism.supports(mechanism.outputs(), np.arange(mechanism.k)) - q) / (p - q)) @ weights
-    # Counts of an estimate that has the law: nobody's.
+    # The counts are from an estimate with this distribution, and belong to nobody.
     estimate = mechanism.estimate(mechanism.aggregate(mechanism.outputs()[:1]))
     added = estimate.samples[0].law(weights)
     rates = RATES / added.step
@@ -181,7 +181,8 @@ def test_the_rule_counts_mistakes_and_holders() -> None:
     for n in (math.floor(0.99 * needed), math.ceil(1.01 * needed)):
         answer = mechanism.estimate(Aggregate(mechanism, np.array([n, 0]), n)).total("0")
         assert answer.is_few("contributors") == (n < needed)
-    # Few mistakes. Of the population, one more holder moves the answer by 1/n: n f (1 - f) + noise < 25, or more.
+    # Mistakes are few. In the population, one more holder moves the answer by 1/n, so n f (1 - f) + noise must reach
+    # 25.
     wide = GRR(2, 8.0)
     for held in (20, 30):
         answer = wide.estimate(Aggregate(wide, np.array([held, 970 - held]), 970)).total("0")
@@ -202,7 +203,7 @@ def test_who_is_asked_decides_how_exp_is_bounded() -> None:
     population = width(one, "population", whole=True)
     assert width(one, "contributors", whole=True) < 0.8 * population
     assert width(one, "contributors", whole=False) == population
-    # Two parts of one law are as good as one.
+    # Two parts of one distribution are as good as one.
     assert width(both, "population", whole=False) == pytest.approx(population, rel=1e-3)
     assert width(both, "contributors", whole=False) > 1.1 * population
 

@@ -17,7 +17,7 @@ def test_large_histograms_are_kept_in_32_bits_while_they_fit(tmp_path: Path) -> 
     counts[3] += 2
     large = Aggregate(sketch, counts, 2**31 + 7)
     assert large.counts.dtype == np.int64
-    # Adding promotes, exactly where a counter no longer fits, whatever the order of adding.
+    # Adding changes the dtype exactly if a counter no longer fits, whatever the order of adding.
     one, two = (Aggregate(sketch, np.eye(1, sketch.state_size, 3, dtype=np.int64)[0] * c, c) for c in (1, 2))
     assert (small + one).counts.dtype == np.int32
     for total in (small + one + one, small + two, two + small, one + (one + small)):

@@ -19,9 +19,9 @@ def _half() -> Estimate:
 def test_affine_estimate_by_hand() -> None:
     estimate = _half()
     assert estimate.frequencies == pytest.approx([0.7, 0.3], abs=1e-15)
-    # Noise variance of one report: (3/16)/(1/4) = 3/4 whatever is held.
+    # The noise variance of one report is (3/16)/(1/4) = 3/4, whatever is held.
     assert estimate.standard_errors == pytest.approx([math.sqrt(0.75 / 100)] * 2, abs=1e-15)
-    # Population adds f(1-f)/n.
+    # The population adds f(1-f)/n.
     assert estimate.standard_errors_for("population") == pytest.approx([math.sqrt(0.0075 + 0.0021)] * 2, abs=1e-15)
 
 

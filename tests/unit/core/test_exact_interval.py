@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 LAWS = [
     (Fraction(9, 10), Fraction(1, 10)),
     (Fraction(1, 2), Fraction(1, 50)),
-    (Fraction(99, 100), Fraction(3, 5)),  # the rarer mistake is a holder's
+    (Fraction(99, 100), Fraction(3, 5)),  # a holder's mistake is rarer here
     (Fraction(999, 1000), Fraction(1, 500)),
     (Fraction(11, 20), Fraction(9, 20)),
     (Fraction(1), Fraction(0)),
@@ -60,7 +60,7 @@ def test_the_interval_is_of_all_numbers_of_holders_that_neither_tail_rejects(
         if kept:
             assert kept == list(range(kept[0], kept[-1] + 1))
             assert found == (kept[0] / n, kept[-1] / n)
-        else:  # beside the numbers at which rejection changes sides
+        else:  # these are beside the numbers at which rejection changes sides
             below = [m for m in range(n + 1) if sum(laws[m][count:]) <= tail]
             above = [m for m in range(n + 1) if sum(laws[m][: count + 1]) <= tail]
             sides = ([below[-1] / n] if below else []) + ([above[0] / n] if above else [])
@@ -106,7 +106,7 @@ def test_coverage_at_other_levels(n: int, share: float) -> None:
     p, q = map(float, GRR(k=16, epsilon=5.0).support_probabilities)
     coverage = _coverage(n, p, q, share)
     assert coverage.min() >= share - 1e-12
-    if n >= 30:  # no wider than it must be: for some number of holders the tails are nearly used up
+    if n >= 30:  # the interval is not wider than necessary: for some number of holders the tails are nearly used up
         assert coverage.min() <= share + (1 - share) * 0.75
 
 
@@ -117,7 +117,7 @@ def test_the_exact_interval_ends_where_the_score_interval_begins() -> None:
         lower, upper = fewer.interval()
         assert [bound * n == np.round(bound * n) for bound in (lower, upper)] == [[True], [True]]
         lower, upper = enough.interval()
-        # |f^ - f| = z sd(f)
+        # The ends solve |f^ - f| = z sd(f).
         for bound in (lower, upper):
             noise = enough.noise_absent + (enough.noise_present - enough.noise_absent) * bound
             assert np.abs(enough.frequencies - bound) == pytest.approx(1.959963984540054 * np.sqrt(noise / enough.n))
@@ -133,8 +133,8 @@ def test_every_category_by_its_own_law() -> None:
         for target in targets:
             expected = [bound[0] for bound in alone.interval(target=target)]
             assert [bound[j] for bound in together.interval(target=target)] == pytest.approx(expected, abs=1e-12)
-    assert float(together.interval()[0][0] * 200) % 1 != 0  # 50 mistakes: a score interval
-    # Categories of one count and one law have one interval, in the order of the categories.
+    assert float(together.interval()[0][0] * 200) % 1 != 0  # 50 mistakes are expected, so this is a score interval
+    # Categories with the same count and distribution have the same interval, in the order of the categories.
     counts = np.random.default_rng(1).integers(0, 9, 500)
     lower, upper = affine_estimate(counts, 60, 0.9, 0.01).interval()
     for count in range(9):
@@ -158,7 +158,7 @@ def test_large_n_and_rare_mistakes() -> None:
     """
     assert _interval(12, 10**6, 1 - 1e-12, 1e-5) == (0, 8e-6)
     assert _interval(30, 10**6, 1 - 1e-12, 1e-5) == (13e-6, 26e-6)
-    # The same seen from the other side: nearly all hold it, and holders forget to say so.
+    # This is the other side: nearly everybody holds the value, and holders forget to say so.
     lower, upper = _interval(10**6 - 12, 10**6, 1 - 1e-5, 1e-12)
     assert (lower, upper) == (1 - 8e-6, 1)
 
@@ -182,7 +182,7 @@ def test_coverage_for_the_population(n: int, p: float, q: float) -> None:
         assert law[(lower <= f) & (f <= upper)].sum() >= 0.95 - 1e-12
 
 
-# ---------------------------------------------------------------- whose counts have this law
+# ---------------------------------------------------------------- counts with this distribution
 
 
 def _in_whole_holders(estimate: Estimate, contributors: int) -> bool:
@@ -220,7 +220,7 @@ def test_of_reports_from_a_random_part_nothing_exact_is_claimed_about_all() -> N
     for one in found.values():
         assert not _in_whole_holders(one, 40)
         assert not _in_whole_holders(one, one.n)
-        # For the population they are drawn from it all the same.
+        # For the population, reports are still drawn with this distribution.
         p, q = map(float, smp.support_probabilities[0])
         alone = affine_estimate(np.round(one.n * (q + (p - q) * one.frequencies)).astype(int), one.n, p, q)
         assert np.array_equal(one.interval(target="population"), alone.interval(target="population"))
@@ -233,4 +233,4 @@ def test_a_combination_has_no_count_of_its_own() -> None:
     both = combine(*parts)
     assert both[0].n == 50
     assert both[0].support is None
-    assert np.array(both[0].interval()).min() == 0  # a bound of the sum of few reports, within what can be
+    assert np.array(both[0].interval()).min() == 0  # the bound of a sum of few reports is within the possible range

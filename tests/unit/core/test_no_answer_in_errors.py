@@ -50,7 +50,7 @@ def silent(action: Callable[[], Any]) -> None:
     """The action must fail on purpose, and its traceback, with all that is chained to it, must not show the canary."""
     with pytest.raises(dn.DeniableError) as caught:
         action()
-    # The lines of the test itself quote nothing but names, so the whole traceback can be looked through.
+    # The lines of the test itself quote only names, so the whole traceback can be searched.
     assert not leaks("".join(traceback.format_exception(caught.value)))
 
 

@@ -40,7 +40,7 @@ def test_quantiles_invert_the_band() -> None:
     for p in (0.1, 0.25, 0.5, 0.9):
         quantile = cdf.quantile(p)
         least, most = quantile.places(0.9)
-        # What the band allows: F may reach p at a place if no earlier lower bound does, and this upper bound does.
+        # The band allows a place if F may reach p there: no earlier lower bound reaches p, but this upper bound does.
         allowed = [t for t in range(8) if upper[t:].min() >= p and not (t and lower[:t].max() >= p)]
         assert (least, most) == (allowed[0], allowed[-1])
         assert least <= quantile.place <= most

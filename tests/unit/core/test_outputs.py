@@ -156,7 +156,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next(kind: str, tmp_path: 
     child = writer(kind, tmp_path / "a")
     assert files(tmp_path) == {f".a{PARTIAL}"}
     write_text(tmp_path / "b", "other")
-    # While it is alive, nobody touches it.
+    # While the process is alive, nobody touches its file.
     assert files(tmp_path) == {f".a{PARTIAL}", "b"}
     stop(child)
     assert files(tmp_path) == {f".a{PARTIAL}", "b"}
@@ -251,7 +251,7 @@ def test_a_lock_ends_with_its_process(tmp_path: Path) -> None:
     assert files(tmp_path) == set()
 
 
-# -------------------------------------------------------------------- of two aggregations at once none is lost
+# -------------------------------------------------------------------- two simultaneous aggregations
 
 
 def day(path: Path, n: int) -> Path:

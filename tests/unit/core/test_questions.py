@@ -59,7 +59,7 @@ def test_answers_are_unbiased_and_have_the_variance_of_the_channel(mechanism: An
     """Exact expectation over every report of one contributor with each code, and over one drawn from the population."""
     k = mechanism.domain[0]
     reports, channel = _rows(mechanism.outputs()), mechanism.channel()
-    # Of records, those whose other attributes are 0.
+    # For records, these are the rows whose other attributes are 0.
     channel = channel[:: len(channel) // k] if mechanism.records else channel
     scores = np.arange(k) * 1.5 + 2000
     parts = [one_of(mechanism, mechanism.aggregate(row), scores) for row in reports]
@@ -128,7 +128,7 @@ def test_pooled_codes_have_the_interval_of_their_count() -> None:
     assert answer.standard_error == by_hand.standard_errors[0]
     rest = estimate.total(["0", "2", "4"]).interval(0.9)
     assert rest == pytest.approx((1 - upper[0], 1 - lower[0]), abs=1e-12)
-    # Two weights are one count and a constant: frequencies of codes sum to one.
+    # Two weights are one count and a constant, because frequencies of codes sum to one.
     twofold = estimate.linear([3.0, 7.0, 3.0, 7.0, 3.0])
     assert twofold.interval(0.9) == pytest.approx((3 + 4 * lower[0], 3 + 4 * upper[0]), abs=1e-12)
     everything = estimate.total(list("01234"))

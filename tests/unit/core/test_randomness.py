@@ -104,7 +104,7 @@ def _drawn_by_a_child(rng: SecureRandomness) -> bytes:
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        signal.alarm(20)  # a child that waits for another thread's lock waits for ever
+        signal.alarm(20)  # a child that waits for another thread's lock would wait for ever
         os.write(writing, draw(rng, 10_000).tobytes()[:64])
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
@@ -117,7 +117,7 @@ def _drawn_by_a_child(rng: SecureRandomness) -> bytes:
 def test_a_child_draws_other_words_even_if_a_thread_was_drawing_at_the_fork() -> None:
     rng = SecureRandomness()
     draw(rng, 10_000)
-    with rng._state.lock:  # as another thread would hold it
+    with rng._state.lock:  # another thread would hold it like this
         found = _drawn_by_a_child(rng)
     assert found != draw(rng, 10_000).tobytes()[:64]
 
@@ -197,7 +197,7 @@ def test_a_stream_hands_out_every_word_once() -> None:
         stream.hand_back(unread)
     assert len(set(read)) == len(read)
     source = iter(draw(SimulationRandomness(5), 20_000).tolist())
-    assert all(word in source for word in read)  # in order; those that are handed back and do not fit are wasted
+    assert all(word in source for word in read)  # words are in order; words handed back that do not fit are wasted
 
 
 def test_a_stream_stays_with_its_thread_and_its_process(monkeypatch: pytest.MonkeyPatch) -> None:

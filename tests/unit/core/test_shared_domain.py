@@ -42,7 +42,7 @@ def test_vectors_of_pooling_alone(case: dict[str, Any]) -> None:
 
 @CASES
 def test_vectors_of_the_whole(case: dict[str, Any]) -> None:
-    # None of them has a dominant category: both versions decode the same.
+    # None of these cases has a dominant category, so both versions decode the same.
     for dominant in (True, False):
         decoded = decode_group(np.array(case["g"]), np.array(case["s2"]), dominant=dominant)
         np.testing.assert_allclose(decoded, case["decoded"], rtol=0, atol=1e-10)
@@ -58,7 +58,7 @@ def test_pooling_is_bayes_with_the_inverse_written_out(d: int, k: int, deviation
     for shared, p in zip(scales, weights, strict=True):
         for own, q in zip(scales, weights, strict=True):
             signal = (shared**2 * np.ones((d, d)) + own**2 * np.eye(d)) / k
-            # k - 1 orthonormal directions, each a draw of N(0, noise + signal).
+            # There are k - 1 orthonormal directions, each a draw of N(0, noise + signal).
             directions = np.linalg.svd(np.eye(k) - 1 / k)[0][:, : k - 1]
             law = stats.multivariate_normal(np.zeros(d), noise + signal)
             density = np.sum(law.logpdf((g @ directions).T)) + d * (k - 1) / 2 * math.log(2 * math.pi)
@@ -73,9 +73,9 @@ def test_pooling_is_bayes_with_the_inverse_written_out(d: int, k: int, deviation
 
 @pytest.mark.parametrize("k", [2, 3, 20])
 def test_skewed_posteriors_against_adaptive_quadrature(k: int) -> None:
-    # A hundred cells approximate the posterior mean: to a twentieth of the noise. The largest error is at a pole in 1.
+    # A hundred cells approximate the posterior mean to a twentieth of the noise. The largest error is at a pole in 1.
     deviation = 0.05
-    # At k = 20 an estimate of 0.97 would have its posterior outside the window.
+    # At k = 20, the posterior of an estimate of 0.97 would be outside of the window.
     frequencies = [-0.04, 0.02, 0.1, 0.45, *([0.97] if k < 20 else [])]
     for f in frequencies:
         rest = np.full(k - 1, (1 - f) / (k - 1))
@@ -85,7 +85,7 @@ def test_skewed_posteriors_against_adaptive_quadrature(k: int) -> None:
             b = (k - 1) * a
 
             def moment(power: int, f: float = f, a: float = a, b: float = b) -> float:
-                # x = t^(1/a) near 0 and 1 - x = t^(1/b) near 1 take the poles away.
+                # x = t^(1/a) near 0 and 1 - x = t^(1/b) near 1 remove the poles.
                 def law(x: float) -> float:
                     return math.exp(-((f - x) ** 2) / (2 * deviation**2))
 
@@ -116,8 +116,9 @@ def test_either_parameter_of_the_priors_may_be_shared() -> None:
 
 
 def test_large_domains_do_not_underflow() -> None:
-    # (1 - x)^b with b = 3 k would be zero. One value has nearly everything, far from what the Beta laws expect: without
-    # a model of its own it is drawn to them by six standard errors (the window) at most.
+    # (1 - x)^b with b = 3 k would be zero. One value has nearly everything, which is far from what the Beta
+    # distributions expect. Without a model of its own, it is drawn towards them by at most six standard errors (the
+    # window).
     k = 5000
     f = np.full(k, 0.02 / (k - 1))
     f[7] = 0.98
@@ -140,7 +141,8 @@ def test_a_free_share_is_a_normal_law_cut_at_one(share: float, deviation: float)
     means, evidences = dominant_posteriors(g, s2)
     cut = stats.truncnorm((0 - share) / deviation, (1 - share) / deviation, share, deviation)
     np.testing.assert_allclose(means[:, 0, 3], cut.mean(), atol=deviation / 20)
-    # The others: Beta with the mean (1 - s)/(k - 1). The evidence as a mean over that law's quantiles.
+    # The other values have a Beta distribution with the mean (1 - s)/(k - 1). The evidence is a mean over that
+    # distribution's quantiles.
     rest, ranks = 1 - cut.mean(), (np.arange(4000) + 0.5) / 4000
     for i, a in enumerate(CONCENTRATIONS):
         other = stats.beta(a, a * (k - 1) / rest - a)
@@ -202,7 +204,7 @@ def test_few_reports_many_reports_and_extreme_budgets(epsilon: float, counts: li
 
 
 def test_shrinking_helps_where_there_is_nothing_to_pool() -> None:
-    # One attribute of 64 values, most of them rare: 40 collections, one-sided 1e-6.
+    # One attribute has 64 values, and most of them are rare. The test has 40 collections and is one-sided at 1e-6.
     mechanism, rng, runs = SubsetSelection(64, 1.0), SimulationRandomness(23), 40
     differences = np.empty(runs)
     for i in range(runs):
@@ -219,7 +221,7 @@ def test_equal_frequencies_are_decoded_once(monkeypatch: pytest.MonkeyPatch) -> 
     rng = SimulationRandomness(8)
     mechanism = AdaptiveSMP((600,) * 3, 2.0)
     truth = np.minimum(rng.generator.geometric(0.02, (4000, 3)) - 1, 599)
-    truth[:, 0] = np.where(truth[:, 0] < 80, 3, truth[:, 0])  # dominant
+    truth[:, 0] = np.where(truth[:, 0] < 80, 3, truth[:, 0])  # this category is dominant
     raw = mechanism.estimate(mechanism.aggregate(mechanism.randomize(truth, rng)))
     seen = decoded(monkeypatch)
     quick = hierarchical(raw)
@@ -241,5 +243,5 @@ def test_of_a_large_domain_few_frequencies_are_decoded(monkeypatch: pytest.Monke
     raw = smp.estimate(smp.aggregate(smp.randomize(records, rng)))
     seen = decoded(monkeypatch)
     hierarchical(raw)
-    # Eight calls, counts of 0 to 3: a few patterns each, of 8,000 categories.
+    # Eight calls have counts of 0 to 3. So 8,000 categories have only a few patterns in each call.
     assert max(seen) <= 4**4

@@ -178,7 +178,7 @@ def test_a_deal_has_no_more_reports_than_contributors() -> None:
     whole = quota.simulate_aggregate([5, 5], SimulationRandomness(1))
     with pytest.raises(DamagedStateError, match="a deal to n=10 contributors has at most as many reports, got 20"):
         whole + whole
-    # Quotas do not bind malicious contributors: all may report what most were told not to.
+    # Quotas do not bind malicious contributors: all of them may report what most were told not to report.
     quota.estimate(quota.aggregate([0] * 10))
 
 
@@ -213,7 +213,7 @@ def test_sums_do_not_wrap() -> None:
     sums = Aggregate(she, np.array([0, one]), n)
     with pytest.raises(DamagedStateError, match=rf"counts\[1\] must be in .*, got {2 * one}"):
         sums + sums
-    # A histogram whose sum wraps to n is none.
+    # A histogram whose sum wraps to n is not a valid histogram.
     with pytest.raises(DamagedStateError, match=rf"counts\[0\.\.4\] must sum to 5, got {(1 << 64) + 5}"):
         Aggregate(GRR(5, 1.0), np.array([1 << 62, 1 << 62, 1 << 62, 1 << 62, 5]), 5)
 

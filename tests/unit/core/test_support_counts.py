@@ -29,7 +29,7 @@ def _singles(mechanism: Any, attribute: int) -> Iterator[np.ndarray[Any, np.dtyp
         found = mechanism.estimate(mechanism.aggregate(row))
         one: Estimate = found[attribute] if mechanism.records else found
         if one.n:
-            # Contributors take turns where one in `turns` reports the attribute: one report counts so many times.
+            # Contributors take turns if one in `turns` reports the attribute. So one report counts this many times.
             yield one.frequencies * (len(mechanism.domain) if isinstance(mechanism, SMP) else 1)
 
 
@@ -59,7 +59,7 @@ def test_levers_are_what_the_worst_report_does(mechanism: Any, attribute: int) -
 def test_levers_where_they_are_known_and_where_not() -> None:
     assert GRR(k=100, epsilon=1.0).influence().up == pytest.approx(58.6, abs=0.05)  # type: ignore[union-attr]
     assert SubsetSelection(k=100, epsilon=1.0).influence(10).up == pytest.approx(31, abs=0.5)  # type: ignore[union-attr]
-    # Whoever reports to a sketch chooses the hash function: all targets in one cell, or none.
+    # A malicious contributor to a sketch chooses the hash function. So all targets are in one cell, or none.
     olh = OLH(k=50, epsilon=1.0)
     p, q = olh.support_probabilities
     assert olh.influence(7) == pytest.approx(((7 - 7 * q) / (p - q), -7 * q / (p - q)))
@@ -92,7 +92,7 @@ def _missed(mechanism: Any, held: tuple[int, ...], malicious: int, allowed: floa
         tuple(sum(column) for column in zip(*chosen, strict=True))
         for chosen in itertools.combinations_with_replacement([tuple(map(int, row)) for row in rows], malicious)
     }
-    # An interval depends on its own count alone.
+    # An interval depends only on its own count.
     lower, upper = affine_estimate(np.arange(n + 1), n, p, q).interval(0.9, malicious=allowed)
     worst = 0.0
     for v in range(mechanism.k):
@@ -133,7 +133,7 @@ def test_the_interval_despite_malicious_contributors_is_the_contracts() -> None:
         assert end == pytest.approx(alone.interval(0.95, target="population")[place], abs=1e-12)
     width = np.diff(estimate.interval(malicious=0.03), axis=0)
     assert (width > np.diff(estimate.interval(), axis=0)).all()
-    # A fraction is a decimal: .29 of 100 are 29.
+    # A fraction is read as a decimal, so .29 of 100 are 29.
     small = affine_estimate([60, 40], 100, 0.75, 0.25)
     exact = small.interval(malicious=Fraction(29, 100))  # type: ignore[arg-type]
     assert small.interval(malicious=0.29)[0] == pytest.approx(exact[0])

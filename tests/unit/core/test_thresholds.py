@@ -55,7 +55,7 @@ def test_epsilon_keeps_a_float_where_a_float_says_it() -> None:
     assert checked_epsilon(Fraction(1, 3)) == Fraction(1, 3)
 
 
-# e and e^-1 to 70 digits, from tables.
+# These are e and e^-1 to 70 digits, from tables.
 E = Fraction("2.7182818284590452353602874713526624977572470936999595749669676277240766")
 INVERSE = Fraction("0.3678794411714423215955237701614608674458111310317678345078368016974614")
 
@@ -70,7 +70,7 @@ def test_exp_bounds_enclose_e() -> None:
 def test_log_up_is_at_or_above() -> None:
     assert log_up(Fraction(1)) >= 0
     assert 1.0 <= log_up(E + Fraction(1, 10**60)) <= 1.0 + 2.3e-16
-    # ln 2 to 40 digits; the next double below is too small.
+    # This is ln 2 to 40 digits. The next double below is too small.
     ln2 = Decimal("0.6931471805599453094172321214581765680755")
     assert ln2 <= Decimal(log_up(Fraction(2))) < ln2 + Decimal("1.2e-16")
 
@@ -81,7 +81,7 @@ def test_a_float_of_any_precision_means_its_shortest_decimal(written: Any) -> No
     assert GRR(k=4, epsilon=written) == GRR(k=4, epsilon=0.1)
 
 
-# Decimals whose nearest float is less and whose nearest float is more, and numbers that no float says.
+# These are decimals whose nearest float is less or more, and numbers that no float equals.
 AWKWARD = (0.1, 0.2, 0.3, 0.35, 0.37, 0.7, 1.1, 1.3, 2.3, 3.3, 4.1, 5.7, "0.35000000000000000001", Fraction(7, 3))
 
 
@@ -107,8 +107,8 @@ def test_what_is_spent_is_the_lesser_of_the_decimal_and_its_nearest_float() -> N
 def test_a_share_of_a_budget_is_spent_as_it_is() -> None:
     share = BudgetShare(spent(0.35) / 5)
     assert spent(share) == share == Fraction(0.35) / 5
-    # Rounding once more, as for a budget of its own, would give another number, and other thresholds than a client's
-    # that divides t.
+    # Rounding once more, as for a budget of its own, would give another number. Its thresholds would differ from those
+    # of a client that divides t.
     assert spent(Fraction(share)) != share
     assert checked_epsilon(share) is share
     assert GRR(3, share).support_probabilities != GRR(3, Fraction(share)).support_probabilities

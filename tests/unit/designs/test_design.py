@@ -32,7 +32,7 @@ def of_vector(case: dict[str, Any]) -> Design:
     return build(**params)
 
 
-# ---------------------------------------------------------------- channels and what they prove
+# ---------------------------------------------------------------- channels and their proofs
 
 
 @pytest.mark.parametrize(("name", "parameters"), SETTINGS)
@@ -150,7 +150,7 @@ def test_vectors_of_the_best_channel_and_of_planning() -> None:
 def test_too_few_yes_and_too_many_are_said() -> None:
     one_die = designs.forced("1/6", "1/6")
     (fewer,) = one_die.estimate_counts([48, 2]).warnings
-    # P(at most 2 of 50 at 1/6) = (5/6)^50 + 50 (1/6) (5/6)^49 + 1225 (1/36) (5/6)^48
+    # P(at most 2 of 50 at 1/6) = (5/6)^50 + 50 (1/6) (5/6)^49 + 1225 (1/36) (5/6)^48.
     p = (5 / 6) ** 50 + 50 / 6 * (5 / 6) ** 49 + 1225 / 36 * (5 / 6) ** 48
     assert fewer == (f'Fewer say "yes" than the device alone produces (p = {p:.2g}). Were instructions followed?')
     (more,) = designs.warner("3/4").estimate_counts([0, 20]).warnings
@@ -342,7 +342,7 @@ def test_mutant_same_and_different_swapped(monkeypatch: pytest.MonkeyPatch) -> N
     kind = kinds.KINDS["crosswise"]
     monkeypatch.setitem(kinds.KINDS, "crosswise", kinds.Kind(kind.parameters, kind.rows, kind.reports[::-1]))
     found = designs.crosswise("2/12").estimate_counts({"same": 788, "different": 212})
-    assert found.prevalence == pytest.approx(0.932)  # what 212 "same" means
+    assert found.prevalence == pytest.approx(0.932)  # this is the prevalence of 212 "same"
     with pytest.raises(AssertionError):
         test_counts_by_name_and_bad_counts()
 

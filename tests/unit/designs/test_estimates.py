@@ -35,7 +35,7 @@ def test_intervals_of_two_reports_cover(design: Design, n: int) -> None:
 def test_score_intervals_of_more_reports_cover() -> None:
     """Kuk's design with two cards, 20 people: at least .928, as the contract says."""
     design, n = designs.kuk("7/10", "1/5", 2), 20
-    # The estimate depends on the sum of all reports alone.
+    # The estimate depends only on the sum of all reports.
     bounds = [
         design.estimate_counts([n - s, s, 0] if s <= n else [0, 2 * n - s, s - n]).interval for s in range(2 * n + 1)
     ]

@@ -141,7 +141,7 @@ def test_one_fact_for_two_questions_is_refused_however_it_is_spelled() -> None:
     assert designs.booklet(one, three) == (one, three)
     with pytest.raises(InvalidParameterError, match="other must be a different fact for every question"):
         designs.booklet(one, three, two)
-    # Why: both reports together reveal whether the answers agree, whatever they are.
+    # The reason is that both reports together reveal whether the answers agree, whatever they are.
     table = {
         (a, b): {(int(a != born), int(b != born)) for born in (0, 1)} for a, b in itertools.product((0, 1), repeat=2)
     }

@@ -34,6 +34,6 @@ def test_reports_are_drawn_below_the_common_denominator_and_refused_words_are_dr
     width = (1 << 64) // 12
     words = [width * step for step in (0, 9, 10, 11)] + [width * 12, width * 12 + 3]
     source = Words(*words, width * 10, width * 0)
-    # 0..9 of 12 are "no" to a non-carrier, 10 and 11 are "yes".
+    # For a non-carrier, 0..9 of 12 are "no", and 10 and 11 are "yes".
     assert two_dice.randomize([0] * 6, source).tolist() == [0, 0, 1, 1, 1, 0]
     assert source.words == []

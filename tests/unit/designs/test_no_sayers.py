@@ -48,14 +48,14 @@ def test_standard_errors_are_those_of_replicates() -> None:
     drawn = np.random.default_rng(5).multinomial(4000, chances, 40)
     fits = [model.estimate(row) for row in drawn.tolist()]
     spread, said = np.std([fit.share.value for fit in fits]), np.mean([fit.share.standard_error for fit in fits])
-    assert spread == pytest.approx(said, rel=0.45)  # four standard errors of 40 replicates
+    assert spread == pytest.approx(said, rel=0.45)  # these are four standard errors of 40 replicates
 
 
 def test_bounds_are_those_of_a_linear_programme() -> None:
     counts = [640, 150, 140, 70]
     items = (ONE_DIE, TWO_DICE)
     found = designs.self_protective(*items).bounds(counts)
-    # Unknown: the share and the table of traits, (1 - theta) T, which are linear in the observed shares.
+    # The unknowns are the share and the table of traits, (1 - theta) T. They are linear in the observed shares.
     channel = np.kron(items[0].channel(), items[1].channel())
     equations = np.vstack([np.hstack([np.eye(1, 4).T, channel.T])])
     ends = []

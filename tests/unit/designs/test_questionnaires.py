@@ -21,7 +21,7 @@ def test_unrelated_question_with_an_unknown_share() -> None:
     assert found.prevalence.standard_error == pytest.approx(expected["prevalence_se"], abs=1e-12)
     assert found.innocuous.value == pytest.approx(expected["innocuous"], abs=1e-12)
     assert found.innocuous.standard_error == pytest.approx(expected["innocuous_se"], abs=1e-12)
-    # Expected shares of yes give back what they were made of: .7 f + .3 a and .3 f + .7 a.
+    # Expected shares of yes give back the numbers that they were made from: .7 f + .3 a and .3 f + .7 a.
     found = two.estimate((7 * 10 + 3 * 30, 3 * 10 + 7 * 30), (1000, 1000))
     assert (found.prevalence.value, found.innocuous.value) == pytest.approx((0.1, 0.3))
     assert two.designs_for("1/12") == (designs.unrelated("7/10", "1/12"), designs.unrelated("3/10", "1/12"))

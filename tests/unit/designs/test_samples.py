@@ -68,7 +68,7 @@ def test_half_a_population_has_the_variance_that_is_said() -> None:
         return estimate_sample(ONE_DIE, reports, fractions={0: 0.5}).prevalence.standard_error ** 2
 
     true, said = _simulated(ours, 1500)
-    # 1,500 runs: a variance has a standard error of 3.7%.
+    # In 1,500 runs, a variance has a standard error of 3.7%.
     assert said == pytest.approx(true, rel=0.15)
     assert said == pytest.approx(0.00179, abs=0.00002)
 
@@ -106,7 +106,7 @@ def test_known_totals_are_kept_and_their_variance_goes() -> None:
     scores = ONE_DIE.score(reports)
     by_sex = [scores[sex == s] for s in (0, 1)]
     assert post.prevalence.value == pytest.approx(np.mean([cell.mean() for cell in by_sex]))
-    # Post-strata of equal totals: a quarter of each stratum's variance, with n/(n - 1).
+    # The post-strata have equal totals: each has a quarter of each stratum's variance, with n/(n - 1).
     expected = sum(0.25 * cell.var() / len(cell) for cell in by_sex) * n / (n - 1)
     assert post.prevalence.standard_error**2 == pytest.approx(expected, rel=1e-9)
     assert post.prevalence.standard_error < plain.prevalence.standard_error

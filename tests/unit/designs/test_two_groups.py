@@ -24,7 +24,7 @@ def test_vectors_of_cheaters_and_of_the_lie_detector() -> None:
     assert found.bounds == pytest.approx((0.225, 0.4))
     vector = vectors.case("sld-minarets")
     params, expected = vector["params"], vector["expected"]
-    assert (params["p1"], params["p2"]) == ("1/6", "5/6")  # probabilities of no to non-carriers
+    assert (params["p1"], params["p2"]) == ("1/6", "5/6")  # these are probabilities of no for non-carriers
     detector = designs.cheaters("5/6", "1/6").lie_detector((params["y1"], params["y2"]), (params["n1"], params["n2"]))
     assert detector.prevalence.value == pytest.approx(expected["prevalence"], abs=1e-8)
     assert detector.prevalence.standard_error == pytest.approx(expected["prevalence_se"], abs=1e-8)
@@ -65,7 +65,7 @@ def test_the_test_of_no_cheaters_has_the_law_of_a_boundary() -> None:
     pi = 0.3
     drawn = random.binomial(1000, [pi + 0.7 * 0.25, pi + 0.7 * 0.75], (400, 2))
     p = np.array([model.estimate(tuple(row), (1000, 1000)).p_value for row in drawn.tolist()])
-    # Four standard errors of a share of 400.
+    # The tolerance is four standard errors of a share of 400.
     assert abs((p > 0.99).mean() - 0.5) < 4 * math.sqrt(0.25 / 400)
     assert abs((p < 0.1).mean() - 0.1) < 4 * math.sqrt(0.09 / 400)
 

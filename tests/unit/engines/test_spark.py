@@ -86,7 +86,7 @@ def test_of_several_attempts_one_becomes_visible(tmp_path: Path) -> None:
     assert attempts[0].digest != attempts[1].digest
     assert nobody == Part(2, "", 0, "", "")
     store.commit([attempts[1], other, nobody])
-    late = write_part(SURVEY, store, 1, answers(500))  # still under way while the driver commits
+    late = write_part(SURVEY, store, 1, answers(500))  # this attempt is still under way while the driver commits
     store.discard()
     assert part_of(late).n == 500
     found = sorted(tmp_path.rglob("*"))
@@ -95,7 +95,7 @@ def test_of_several_attempts_one_becomes_visible(tmp_path: Path) -> None:
     assert total.n == 1500
     assert total.batches == {attempts[1].digest, other.digest}
     with pytest.raises((OSError, pa.ArrowException)):
-        write_part(SURVEY, store, 1, answers(500))  # nor can one that is later still
+        write_part(SURVEY, store, 1, answers(500))  # an even later attempt cannot write either
     assert len(list(tmp_path.rglob("*"))) == 4
 
 
@@ -115,7 +115,7 @@ def test_only_their_owner_can_look_at_reports_that_do_not_count_yet(tmp_path: Pa
     store = store_in(tmp_path)
     assert Path(store.staging).stat().st_mode & 0o077 == 0
     store.commit([part_of(write_part(SURVEY, store, 0, answers(100)))])
-    # What they become is an ordinary directory: as another one that is made now.
+    # The result is an ordinary directory, like another directory that is made now.
     (tmp_path / "another").mkdir()
     assert (tmp_path / "reports").stat().st_mode == (tmp_path / "another").stat().st_mode
     store.discard()
@@ -172,7 +172,7 @@ def test_sums_of_partitions_are_the_sum(mechanism: Any) -> None:
     assert np.array_equal(total.counts, expected.counts)
     assert (total.n, total.batches) == (357, frozenset({"call 0", "call 1", "call 2"}))
     with pytest.raises(DuplicateReportsError):
-        merge_parts(collection, 0, [*sums, sums[1]])  # a task's sum that came twice
+        merge_parts(collection, 0, [*sums, sums[1]])  # one task's sum came twice
 
 
 def test_reports_that_do_not_fit_are_refused() -> None:

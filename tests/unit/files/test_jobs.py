@@ -79,7 +79,7 @@ def test_from_answers_to_an_aggregate(name: str, mechanism: Any, tmp_path: Path,
     expected = generator.choice(["yes", "no", ""], N, p=[0.2, 0.7, 0.1]).tolist()
     assert truth["smoker"].tolist() == [expected.count("yes"), expected.count("no"), expected.count("")]
     estimate = survey.estimate(total)["smoker"]
-    # Two-sided normal bound at 1e-6 for each of three values: 4.9 standard errors.
+    # The two-sided normal bound at 1e-6 for each of three values is 4.9 standard errors.
     assert (np.abs(estimate.frequencies - truth["smoker"] / N) < 4.9 * estimate.standard_errors).all()
     assert files(tmp_path) == {name, "r.parquet", "day.aggregate"}
 

@@ -61,7 +61,7 @@ def test_a_proof_holds_for_its_leaf_and_batch_alone(n: int) -> None:
         assert not proof.holds(leaf, forged)
         assert not proof.holds(bytes(32), root)
         assert not any(proof.holds(other, root) for other in texts if other != leaf)
-        # Another place, another number of leaves, a step too few or too many.
+        # These proofs have another place, another number of leaves, or a step too few or too many.
         wrong = [
             InclusionProof(place + 1, n, proof.path),
             InclusionProof(place, n + 200, proof.path),
@@ -107,7 +107,7 @@ def test_bodies_carry_leaves_in_both_forms() -> None:
         assert read.leaves is not None
         assert read.leaves.tolist() == leaves.tolist()
         assert read.rows.tolist() == body.rows.tolist()
-    # Some reports with a leaf, some without.
+    # Some reports have a leaf, and some have none.
     some = leaves.copy()
     some[1] = 0
     read = from_json(Body(body.collection, body.ids, body.rows, some).to_json())

@@ -82,7 +82,7 @@ def test_memory_does_not_grow_with_the_rows(kind: str, tmp_path: Path, small_blo
     for small, large in zip(*peaks, strict=True):
         # 350,000 more rows are 2,800,000 more bytes of answers, of codes, and of reports.
         assert large.python < small.python + 200_000
-        # Arrow's memory is looked at by the reader, while a row group of 1.4 MB may be under way to the file.
+        # The reader measures Arrow's memory, while a row group of 1.4 MB may be under way to the file.
         assert large.arrow < small.arrow + 1_700_000
 
 
@@ -95,6 +95,6 @@ def test_memory_of_a_draft(kind: str, tmp_path: Path, small_blocks: None) -> Non
         with _Peaks() as drafting:
             draft_schema_file(answers, tmp_path / "schema.json", progress=drafting.progress)
         peaks.append(drafting)
-    # 60,000 more distinct answers are 480,000 bytes, and as Python texts 4,000,000.
+    # 60,000 more distinct answers are 480,000 bytes, or 4,000,000 bytes as Python texts.
     assert peaks[1].python < peaks[0].python + 200_000
     assert peaks[1].arrow < peaks[0].arrow + 200_000

@@ -52,7 +52,7 @@ def test_every_mechanisms_reports_come_back_from_the_wire(case: Any) -> None:
         assert (one.dtype, one.shape) == (other.dtype, other.shape)
         assert np.array_equal(one, other)
     assert mechanism.aggregate(back) == mechanism.aggregate(reports)
-    # By the definition: one field after the other, little-endian, report by report.
+    # By the definition, fields follow one after the other, little-endian, report by report.
     for i in (0, len(inputs) - 1):
         fields = zip(mechanism.report_fields, columns(reports), strict=True)
         said = b"".join(
@@ -102,7 +102,7 @@ def test_an_id_has_one_spelling(text: str) -> None:
     try:
         (row,) = from_base64url([text], 16, "id")
     except InvalidReportError:
-        # Whatever is refused is not what these bytes are called.
+        # A refused text is not the text for these bytes.
         assert set(text) & set("+/=") or text[-1] not in "AQgw"
     else:
         assert to_base64url(row) == text

@@ -79,7 +79,7 @@ def test_calls_are_counted_until_the_time_has_passed(monkeypatch: pytest.MonkeyP
         monkeypatch.setattr("benchmarks.measure.time", clock)
         timing = measure.time_calls(lambda: calls.append(1), reports=7, seconds=3.0)
         assert (len(calls), timing.reports, timing.cpu) == (made, 7 * made, made * cost)
-    # Of short calls the clock takes no part: it was read a dozen times for 300.
+    # Reading the clock takes no part of short calls: it was read a dozen times for 300 calls.
     assert len(readings) < 25
 
 
@@ -135,7 +135,7 @@ def test_collector_taken_apart_is_put_together_again() -> None:
     case = case_named("OCMS")
     tally = Comparison(case, "tally", "pure-ldp HR", "", "list", 0.0)
     decode = Comparison(case, "decode", "pure-ldp HR", "", "list", 0.0)
-    # Per report 1 us and 10 ns, per value 0.1 ms and 100 ns.
+    # Each report takes 1 us and 10 ns, and each value 0.1 ms and 100 ns.
     tally.theirs.append(Timing(1000, 1e-3, 1e-3))
     tally.ours.append(Timing(1000, 1e-5, 1e-5))
     decode.theirs.append(Timing(10, 1e-3, 1e-3))
@@ -197,7 +197,7 @@ def test_the_page_on_capacity_quotes_its_results() -> None:
     page = capacity.PAGE.read_text()
     assert capacity.with_results(page, found) == page
     assert [row["row"] for row in found["costs"]] == [str(row) for row in (*compare.ROWS, *capacity.MORE)]
-    assert all(abs(row["z_sd"] - 1) < 0.01 for row in found["large"])  # of 2^20 values: ten standard deviations
+    assert all(abs(row["z_sd"] - 1) < 0.01 for row in found["large"])  # for 2^20 values this is ten standard deviations
     names = {job["job"] for job in json.loads(files.RESULTS.read_text())["jobs"]}
     assert names == {"copy", "randomize", "aggregate"}
     found["costs"][0]["bytes"] += 1
@@ -212,7 +212,7 @@ def test_the_page_on_benchmarks_quotes_its_results(tmp_path: Path) -> None:
     sections = json.loads(results.read_text())
     assert set(sections) == {"comparisons", "latency", "paths", "files", "engines"}
     assert with_tables(quoted.PAGE.read_text(), quoted.tables(sections)) == quoted.PAGE.read_text()
-    # One section measured anew takes the place of the earlier one; the others stay.
+    # One section that is measured anew replaces the earlier section, and the others stay.
     page.write_text(quoted.PAGE.read_text())
     (tmp_path / "results.json").write_text(results.read_text())
     again = sections["engines"] | {"rows": 12, "jobs": [{"engine": "DuckDB", "verb": "add up"}]}
@@ -269,5 +269,5 @@ def test_paths_are_set_beside_their_goals() -> None:
         "GRR k=5: aggregate",
         "large",
     ]
-    # The words, or the reports, are part of what is measured.
+    # The words, or the reports, are a part of what is measured.
     assert all(0 < one["limit"] < one["most"] for one in found[:3])

@@ -44,7 +44,7 @@ def of_typescript(folder: Path) -> Imports:
 def circle(imports: Imports) -> list[str]:
     """Modules that lead back to themselves; none if there is no circle."""
     rest = dict(imports)
-    # What imports nothing that is left is in no circle, nor is what nothing that is left imports.
+    # A module that imports no remaining module is in no circle. Nor is a module that no remaining module imports.
     while True:
         used = {name for names in rest.values() for name in names}
         kept = {name: rest[name] & rest.keys() for name in rest if rest[name] & rest.keys() and name in used}

@@ -111,7 +111,7 @@ def test_lazy_names_exist_and_no_module_hides_one(name: str) -> None:
     imports = [node for node in ast.walk(stub) if isinstance(node, ast.ImportFrom)]
     names = {alias.name for node in imports for alias in node.names}
     assert names == set(package.__all__)
-    # What is not called `x as x` is private to type checkers.
+    # A name that is not imported as `x as x` is private to type checkers.
     assert all(alias.asname == alias.name for node in imports for alias in node.names)
     modules = {alias.name for node in imports if node.module is None for alias in node.names}
     assert {one for one in names if isinstance(getattr(package, one), types.ModuleType)} == modules

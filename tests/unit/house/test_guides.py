@@ -125,14 +125,14 @@ def test_every_number_of_the_page_about_epsilon() -> None:
     ]
     assert round(10_000 * float(GRR(k=2, epsilon=8.0).support_probabilities[1])) == 3
     assert (12 * 0.25, 4 * 0.5, f"{math.e:.3f}") == (3, 2, "2.718")
-    assert change[0] > 6 > change[1]  # "whether a campaign changes the share of smokers by six points"
+    assert change[0] > 6 > change[1]  # the guide asks "whether a campaign changes the share of smokers by six points"
     assert plan_survey(firm, 400, ["0.5"]).warnings
     assert not plan_survey(firm, 400, [1]).warnings
     left = prose(EPSILON)
     for sentence in sentences:
         assert sentence in left
         left = left.replace(sentence, "")
-    # What is left are budgets, numbers of people as they are chosen, and the numbers of list items.
+    # The rest are budgets, numbers of people as they are chosen, and the numbers of list items.
     assert set(re.findall(r"\d+(?:,\d{3})*(?:\.\d+)?", left)) <= {
         "0.5",
         "1",
@@ -232,7 +232,7 @@ def keys_of_json_are_those_of_the_reference() -> None:
     assert result.exit_code == 0, result.output
     (reference,) = re.findall(r"^## `deniable estimate`\n(.*?)(?=^## )", CLI, re.M | re.S)
     left = [json.loads(result.stdout)]
-    for known in ("guarantee", "mechanism"):  # whose keys are those of `inspect`, and its parameters
+    for known in ("guarantee", "mechanism"):  # these have the keys of `inspect`, and the mechanism's parameters
         left[0][known] = None
     printed = set()
     while left:
@@ -303,7 +303,7 @@ def test_answers_to_questions_are_short_and_their_numbers_computed() -> None:
     decided = plan_survey(yes_or_no(1), 1000, [0.5, 1, 2], target=3).settings
     needed = [f"{setting.questions[0].contributors_needed:,}" for setting in decided]
     six = plan_survey(yes_or_no(6), 1000, [1], target=3).settings[0].questions[0].contributors_needed
-    # Of a count to which Laplace's noise of scale 1/epsilon was added, 95% lie within ln 20 of it.
+    # If Laplace noise of scale 1/epsilon is added to a count, 95% lie within ln 20 of it.
     central, local = 100 * math.log(20) / 10_000, half_width(yes_or_no(1), 10_000, 1)
     influence = GRR(k=2, epsilon=1.0).influence()
     assert influence is not None
@@ -348,7 +348,8 @@ def test_a_consent_text_promises_what_its_collection_does() -> None:
     assert "coins that somebody dealt" in consent_text(dealt)
     remembering = consent_text(Collection(yes_or_no(1), RAPPOR.from_epsilon(k=2, epsilon=1.0)))
     for text in (one_text, every, consent_text(dealt), remembering):
-        # A device may keep its coins (RAPPOR), a dealer knows them; whether one must answer is not ours to say.
+        # A device may keep its random draws (RAPPOR), and a dealer knows them. Whether people must answer is not ours
+        # to say.
         assert "written down" not in text
         assert "voluntary" not in text
     assert "is little protection" in consent_text(collection(words, 5))

@@ -47,7 +47,7 @@ def venv_of(name: str) -> str:
 
 
 def test_the_first_python_that_is_new_enough(tmp_path: Path) -> None:
-    old = "exit 1"  # what it says when asked whether it is new enough
+    old = "exit 1"  # this is its answer to the question whether it is new enough
     made = make_environment(tmp_path, {"python3.11": old, "python3.13": venv_of("3.13"), "python3": venv_of("old")})
     assert made.returncode == 0, made.stderr
     assert made.stdout == "made by 3.13\n"

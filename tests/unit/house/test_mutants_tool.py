@@ -110,8 +110,8 @@ def test_tests_are_chosen_by_line_and_compiled_loops_by_their_callers(tmp_path: 
     lines = {one: {8: [0, 1, 2], 9: [1]}, two: {2: [3]}}
     record = Record(["t0", "t1", "t2", "t3"], [3.0, 1.0, 2.0, 0.5], ["t2"], lines, tmp_path)
     meeting = {mutant.before: record.meeting(mutant) for mutant in chosen}
-    assert meeting["x < 0"] == ["t1", "t0"]  # the fastest first, t2 fails anyway
-    assert meeting["3"] == ["t1", "t0"]  # a module's level: every test of the file
+    assert meeting["x < 0"] == ["t1", "t0"]  # the fastest test comes first, and t2 fails anyway
+    assert meeting["3"] == ["t1", "t0"]  # a line at a module's level meets every test of the file
     assert meeting["1.5"] == ["t3"]
     assert record.within(["t1", "t0", "t3"], 4.1) == ["t1", "t0"]
     assert record.within(["t0"], 0.1) == ["t0"]
@@ -196,14 +196,14 @@ def test_a_mutant_in_a_compiled_loop_is_killed_though_its_caller_was_cached(nest
     found = {one.before: one for one in mutants(nested, nested / "src/deniable/core/inner.py")}
     fault = found["x + 1"]
     assert fault.compiled
-    # The test calls `outer`, which calls `inner`: neither is traced, and the caller's line is the test's own.
+    # The test calls `outer`, which calls `inner`. Neither is traced, and the caller's line is the test's own.
     record.lines["src/deniable/core/outer.py"] = {5: [0]}
     copy = Copy(nested)
     assert copy.tried_nearest(fault, ["tests/test_outer.py"])["outcome"] == "killed"
     result = copy.tried(fault, record)
     assert (result["outcome"], result["tests"]) == ("killed", 1)
     assert "test_outer" in result["by"]
-    # The copy is as before, compiled loops included.
+    # The copy is as before, including compiled loops.
     assert (nested / fault.file).read_text() == NESTED[fault.file]
     assert _pytest(nested) == 0
     assert copy.tried(found["x * 2"], record)["outcome"] == "no test runs it"

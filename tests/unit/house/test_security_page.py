@@ -44,7 +44,7 @@ def names_in(directory: Path) -> set[str]:
 def is_named(name: str) -> bool:
     pattern = re.compile(re.escape(name).replace(r"\*", r"\w+"))
     whole = [span.rsplit("/", 1)[-1] for span in NAMED]
-    # The ending of a name is named by a file that has it.
+    # A name's ending stands for the files that have it.
     return any(pattern.fullmatch(span) or (name.startswith(".") and span.endswith(name)) for span in whole)
 
 

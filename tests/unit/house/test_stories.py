@@ -26,7 +26,7 @@ def test_the_first_line_says_that_people_are_invented(name: str) -> None:
 def test_every_story_tests_its_last_sentence_at_two_seeds() -> None:
     pages = sorted(STORIES.glob("*.md"))
     assert [page.stem for page in pages] == ["health", "incomes", "poll", "smoking", "staff"]
-    # The regression compares itself with the one on true answers.
+    # The regression compares itself with the regression on true answers.
     assert "(apart < 4).all()" in (STORIES / "smoking.md").read_text()
     for page in (one for one in pages if one.stem != "smoking"):
         assert re.search(r"for seeds? in \((1|\(3), ", page.read_text()), page.name

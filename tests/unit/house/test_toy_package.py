@@ -173,6 +173,6 @@ def test_records_of_another_package_go_through_files_and_every_command(
         audited = json.loads(run("audit", survey, "--samples", "6000", "--seed", "1", "--json"))
         words = ("--sizes", "2,3", "--epsilon", "2", "--contributors", "400", "--mechanism", given, "--json")
         (planned,) = (row for row in json.loads(run("plan", *words))["rows"] if row.pop("name") in (name, "SPL[GRR]"))
-        planned["parameters"].pop("oracle", None)  # one of SPL alone
+        planned["parameters"].pop("oracle", None)  # only SPL has this parameter
         said[name] = [shown["attributes"], leaks["pairs"], leaks["totals"], audited["clients"], planned]
     assert said["ToySplit"] == said["SPL"]

@@ -54,7 +54,7 @@ def test_known_answers(vector: dict[str, Any]) -> None:
         "cpl_oue": OUE(k, epsilon),
         "cpl_rappor": SUE(k, epsilon),
         "cpl_ss": SubsetSelection(k, epsilon, vector["ss_omega"]),
-        "cpl_blh": BLH(k, epsilon),  # two to four values: the prime family already reaches every set
+        "cpl_blh": BLH(k, epsilon),  # with two to four values, the prime family already reaches every set
         "cpl_eps": OLH(k, epsilon),
     }
     for field, mechanism in cases.items():
@@ -126,7 +126,7 @@ def test_the_prime_family_reaches_fewer_sets_than_all_functions() -> None:
     rows = rng.dirichlet(np.full(23, 0.5), size=3)
     sketch = CountMeanSketch(23, 1.0)
     found = mechanism_cpl(sketch, rows)
-    # Independent: every function of the family by plain integers, as the definition has it.
+    # This is independent: it takes every function of the family in plain integers, by the definition.
     best = 1.0
     assert isinstance(sketch.hashes, PrimeFamily)
     prime, m = sketch.hashes.prime, sketch.hashes.m

@@ -85,7 +85,7 @@ def test_without_columns_it_is_the_closed_form_of_two_groups() -> None:
     np.testing.assert_allclose(1 - honest[1], expected.cheaters.value, rtol=1e-7)
     assert "about people who follow the instructions" in " ".join(cdm.warnings)
     assert "no epsilon, because a report can prove an answer" in cdm.privacy_statement
-    # One likelihood, read twice.
+    # These are two readings of one likelihood.
     assert math.isclose(
         cdm.llf, models.fit_compliance("r ~ 1", designs.LieDetector(design), table, "group").llf, rel_tol=1e-10
     )

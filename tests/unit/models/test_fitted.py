@@ -34,7 +34,7 @@ def test_clusters_are_those_of_statsmodels() -> None:
     fit = models.fit("smoker ~ x", OPEN, yes, people, clusters="unit")
     known = sm.Logit(yes, x).fit(disp=0, cov_type="cluster", cov_kwds={"groups": people.unit, "use_correction": False})
     np.testing.assert_allclose(fit.bse, known.bse * np.sqrt(60 / 59), rtol=1e-6)
-    # t with 59 degrees of freedom.
+    # The reference is t with 59 degrees of freedom.
     reach = (fit.conf_int()["upper"] - fit.params) / fit.bse
     np.testing.assert_allclose(reach, 2.000995, rtol=1e-6)
 
@@ -51,7 +51,7 @@ def test_sampling_weights_are_in_bread_and_squared_in_the_middle() -> None:
     score = x * (w * (yes - mean))[:, None]
     np.testing.assert_allclose(fit.params, beta, rtol=1e-6)
     np.testing.assert_allclose(fit.bse, np.sqrt(np.diag(bread @ score.T @ score @ bread)), rtol=1e-6)
-    # Mutant: weights in the middle only leave coefficients and bread as they are without weights.
+    # Mutant: weights only in the middle leave coefficients and bread as without weights.
     plain = sm.Logit(yes, x).fit(disp=0)
     rest = x * (w * (yes - plain.predict()))[:, None]
     mutant = np.sqrt(np.diag(plain.cov_params() @ rest.T @ rest @ plain.cov_params()))
@@ -104,7 +104,7 @@ def test_dealt_reports_add_the_covariances_of_types() -> None:
     bread = np.linalg.inv(-(x * bend[:, None]).T @ x)
     known = np.sqrt(np.diag(bread @ middle @ bread))
     np.testing.assert_allclose(np.sqrt(np.diag(fit.cov_params())), known, rtol=1e-6)
-    # Without the covariances the intercept's error is too large.
+    # Without the covariances, the intercept's error is too large.
     seen = scores[np.arange(n), reports.astype(int)]
     assert np.sqrt((bread @ seen.T @ seen @ bread)[0, 0]) > 1.02 * known[0]
 
@@ -181,7 +181,7 @@ def test_the_wald_test_uses_the_sandwich_of_all_its_coefficients() -> None:
     assert found.statistic == pytest.approx(known, rel=1e-6)
     assert found.p_value == pytest.approx(np.exp(-known / 2), rel=1e-6)
     assert fit.wald_test(["z"]).p_value == pytest.approx(fit.pvalues["z"], rel=1e-9)
-    # Mutant: the two coefficients as if they were independent.
+    # Mutant: the two coefficients count as independent.
     mutant = (beta[2:] ** 2 / np.diag(covariance)).sum()
     assert abs(mutant / known - 1) > 0.2
 

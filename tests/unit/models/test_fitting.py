@@ -139,7 +139,7 @@ def test_likelihood_by_enumeration(mechanism: Any) -> None:
     np.testing.assert_allclose(problem.expected(theta, listed), square, rtol=1e-8)
 
 
-# ---------------------------------------------------------------- mutants: a wrong model is seen
+# ---------------------------------------------------------------- mutants of the model
 
 
 def _logit(likelihood: ReportLikelihood, x: Any, weights: RowWeights | None = None) -> tuple[Any, MixtureProblem]:
@@ -202,7 +202,7 @@ def test_mutant_weights_in_the_middle_only() -> None:
     right = bread @ problem.middle(found.theta) @ bread
     plain, unweighted = _logit(likelihood, x)
     wrong = inverse(-plain.evaluation.hessian) @ problem.middle(plain.theta) @ inverse(-plain.evaluation.hessian)
-    # Weights of one unit or another are the same survey: only the right sandwich does not move.
+    # Weights in another unit are the same survey. Only the right sandwich does not change.
     doubled = MixtureProblem(MultinomialLaw(2), [x], likelihood, weights=RowWeights(2 * sampling))
     again = inverse(-doubled.evaluate(found.theta).hessian)
     np.testing.assert_allclose(again @ doubled.middle(found.theta) @ again, right, rtol=1e-9)

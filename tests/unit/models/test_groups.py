@@ -39,7 +39,7 @@ def test_quantiles_without_randomisation_are_those_of_order_statistics() -> None
     for place in range(2):
         own = np.sort(outcome[group == place])
         assert found.values[place] == own[120]
-        # The binomial test's bounds, to one rank.
+        # These are the binomial test's bounds, to one rank.
         low, high = 121 + np.array([-1, 1]) * 1.959964 * math.sqrt(400 * 0.301 * 0.699)
         assert own[int(low) - 3] <= found.lower[place] <= own[int(low) + 2]
         assert own[int(high) - 3] <= found.upper[place] <= own[int(high) + 2]
@@ -54,6 +54,6 @@ def test_intervals_of_medians_hold_the_median() -> None:
         told = grr.indicators(grr.randomize(group, dn.SimulationRandomness(run))).values
         found = group_quantiles(told, outcome)
         held += int(found.lower[1] <= 2 * math.log(2) <= found.upper[1])
-    # 95% in 300 runs, within three standard errors.
+    # The share must be 95% in 300 runs, within three standard errors.
     assert abs(held / runs - 0.95) < 3 * math.sqrt(0.95 * 0.05 / runs)
     assert stats.binom.sf(held, runs, 0.8) < 1e-6  # an interval that ignores the randomisation covers less

@@ -219,7 +219,7 @@ def test_as_an_estimate_for_post_processing() -> None:
     plain = whole
     assert plain.frequencies.tolist() == whole.frequencies.tolist()
     assert plain.standard_errors.tolist() == pytest.approx(whole.standard_errors.tolist(), rel=1e-9)
-    # Compare the tangent with the variance a little further.
+    # The tangent is compared with the variance a little further out.
     f = float(whole.frequencies[1]) + 0.01
     tangent = float(plain.noise_absent[1] + (plain.noise_present[1] - plain.noise_absent[1]) * f) / 2000
     assert tangent == pytest.approx(quota.variance(f), rel=2e-3)

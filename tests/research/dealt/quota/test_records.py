@@ -53,7 +53,7 @@ def record_deals(quota: QuotaRecords) -> Iterator[tuple[Assignment, float]]:
 )
 def test_worst_case_over_whole_records_is_epsilon(sizes: tuple[int, ...], n: int, minima: tuple[int, ...]) -> None:
     quota = QuotaRecords(sizes, 1.0, n, minima)
-    # Contributor 0's report and everybody else's shares, for each record of contributor 0.
+    # The keys are contributor 0's report and everybody else's shares, for each record of contributor 0.
     likelihood: dict[tuple[Any, ...], dict[tuple[int, ...], float]] = {}
     for assignment, probability in record_deals(quota):
         j, type_ = assignment[0]
@@ -101,7 +101,7 @@ def test_attributes_are_dealt_in_exact_numbers_and_uniform_order() -> None:
         assert np.bincount(shares.columns[0]).tolist() == [4, 4, 3]
         tallies[np.arange(11), shares.columns[0]] += 1
     expected = np.array([4, 4, 3]) / 11 * 3000
-    # 33 cells within six standard deviations.
+    # 33 cells must be within six standard deviations.
     assert (np.abs(tallies - expected) < 6 * np.sqrt(expected)).all()
 
 
@@ -133,7 +133,7 @@ def test_record_intervals_cover_with_the_sampling() -> None:
         for j, f in ((0, 0.5), (1, 0.05)):
             lower, upper = estimates[j].interval(0.9)
             inside[j] += lower[1] <= f <= upper[1]
-    # P(Binomial(120, .9) <= 88) < 2e-7.
+    # P(Binomial(120, .9) <= 88) is below 2e-7.
     assert (inside > 88).all()
 
 
@@ -175,7 +175,7 @@ def test_bad_records_are_named() -> None:
         quota.randomize(records, shares[:3], Simulation(1))
     with pytest.raises(InvalidInputError, match="must be Shares"):
         quota.randomize(records, shares.columns[1], Simulation(1))  # type: ignore[arg-type]
-    # Type 3 is "truth" for three values, and none for two.
+    # Type 3 is "truth" for three values, and does not exist for two.
     wrong = Shares("a", (np.zeros(1, dtype=np.uint8), np.array([3], dtype=np.uint8)))
     with pytest.raises(InvalidInputError, match=r"in 0..2, got something else"):
         quota.randomize(records[:1], wrong, Simulation(1))

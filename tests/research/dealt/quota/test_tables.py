@@ -37,7 +37,7 @@ class Scripted:
 @pytest.mark.parametrize("last", [14, 40])
 def test_a_word_that_is_the_beginning_of_a_cut_is_continued(last: int) -> None:
     """The law is that of one infinitely long number: ties of 64 bits, and of 128, are settled by the next words."""
-    weights = [7, 11, 5, 3, 1]  # of 10..14; 15..40 weigh 1 each
+    weights = [7, 11, 5, 3, 1]  # these are the weights of 10..14; 15..40 weigh 1 each
     quota = QuotaWeights(10, last, weights)
     total = sum(map(quota.weight, range(last + 1)))
     assert quota.total == total
@@ -59,7 +59,7 @@ def test_a_word_that_is_the_beginning_of_a_cut_is_continued(last: int) -> None:
         ):
             number = sum(Fraction(word, 1 << 64 * (i + 1)) for i, word in enumerate(words))
             expected = 10 + sum(cut <= number for cut in cuts)
-            for many in (1, 40):  # interpreted, and compiled
+            for many in (1, 40):  # one case is interpreted, and one is compiled
                 rng = Scripted([0] * (many - 1) + words)
                 drawn = quota.draw(rng, many)
                 assert drawn.tolist() == [10] * (many - 1) + [expected]
@@ -75,7 +75,7 @@ def test_shuffling_at_the_boundaries_of_half_words() -> None:
     for last in range(n - 1, 0, -1):
         bound = last + 1
         chosen = last % 3
-        least = -(-(chosen << 32) // bound)  # the first half that chooses it: biased if its product is less than limit
+        least = -(-(chosen << 32) // bound)  # the first half that chooses it; biased if its product is less than limit
         halves += [0] if (1 << 32) % bound else []
         halves += [least + 1, -(-((chosen + 1) << 32) // bound) - 1][last % 2 :][:1]
     expected, last = list(range(n)), n - 1

@@ -67,7 +67,7 @@ def worst_ratio(n: int, weight: Weight, k: int = 2) -> Any:
     """Largest likelihood ratio of two values, over all reports and all types of everybody else, all k bits together."""
     rows = bit_likelihoods(n, weight)
     worst: Any = 0
-    # Given the others' types the k bits are independent; the others' types differ from bit to bit.
+    # Given the others' types, the k bits are independent. The others' types differ from bit to bit.
     for chosen in itertools.product(rows, repeat=k):
         for report in itertools.product((0, 1), repeat=k):
             likelihood = [math.prod(chosen[v][2 * (v == x) + report[v]] for v in range(k)) for x in range(k)]
@@ -82,7 +82,7 @@ def worst_ratio(n: int, weight: Weight, k: int = 2) -> Any:
 )
 def test_worst_case_is_epsilon(n: int, a0: int, c0: int, epsilon: float) -> None:
     rows = bit_likelihoods(n, ideal(a0, c0, epsilon))
-    # One bit is turned off, another on: the worst of both in one report.
+    # One bit is turned off and another on. So one report has the worst of both.
     off = max(held1 / no1 if no1 else math.inf for _, no1, _, held1 in rows if held1)
     on = max(no0 / held0 if held0 else math.inf for no0, _, held0, _ in rows if no0)
     assert math.log(off * on) == pytest.approx(epsilon, abs=1e-12)
@@ -90,7 +90,7 @@ def test_worst_case_is_epsilon(n: int, a0: int, c0: int, epsilon: float) -> None
 
 @pytest.mark.parametrize(("n", "a0", "c0", "k"), [(3, 1, 1, 2), (3, 1, 0, 3), (4, 1, 2, 2)])
 def test_worst_case_over_whole_reports(n: int, a0: int, c0: int, k: int) -> None:
-    # Distinct laws suffice: the others' types enter through their counts only.
+    # Distinct distributions suffice, because the others' types matter only through their counts.
     assert math.log(worst_ratio(n, ideal(a0, c0, 1.0), k)) == pytest.approx(1.0, abs=1e-12)
 
 
@@ -186,7 +186,7 @@ def test_both_ways_to_simulate_have_mean_and_variance() -> None:
 
     for source in (dealt, simulated):
         found = np.array([quota.estimate(source()).frequencies for _ in range(runs)])
-        # Eight means within 5.5 standard errors and eight variances within six: a false alarm in 10^6.
+        # Eight means within 5.5 standard errors and eight variances within six give a false alarm in 10^6.
         assert (np.abs(found.mean(axis=0) - f) < 5.5 * deviation / math.sqrt(runs)).all()
         ratio = found.var(axis=0) / deviation**2
         assert (np.abs(ratio - 1) < 6 * math.sqrt(2 / runs) * 1.2).all()
@@ -199,7 +199,7 @@ def test_intervals_cover() -> None:
     for _ in range(120):
         lower, upper = quota.estimate(quota.simulate_aggregate(held, rng)).interval(0.9)
         inside += (lower <= np.array(held) / 80) & (np.array(held) / 80 <= upper)
-    # P(Binomial(120, .9) <= 88) < 2e-7.
+    # P(Binomial(120, .9) <= 88) is below 2e-7.
     assert (inside > 88).all()
 
 

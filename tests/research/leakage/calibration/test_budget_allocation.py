@@ -46,7 +46,8 @@ def test_caps_as_small_as_the_least_budgets_allow(joint: Any, cap: float, mechan
     assert found.exact is not None
     assert found.exact[0] <= cap + 1e-15
     assert min(map(float, found.epsilons)) >= 2e-6
-    # About the attribute with the small cap the other one says at most its budget: nothing of the cap is left over.
+    # About the attribute with the small cap, the other attribute says at most its budget. So nothing of the cap is left
+    # over.
     if joint[0][1] == 0:
         assert math.fsum(map(float, found.epsilons)) == pytest.approx(cap, rel=1e-6)
     else:

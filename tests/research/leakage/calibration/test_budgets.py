@@ -19,7 +19,7 @@ def test_exact_budgets_reach_the_cap_and_not_beyond() -> None:
     totals = [total.epsilon for total in summary.calibration.totals]
     assert max(totals) == pytest.approx(1.5, abs=1e-6)
     assert max(totals) <= 1.5 + 1e-9
-    # Binary attributes: every mechanism is a randomised GRR, so naming it changes nothing.
+    # For binary attributes every mechanism is a randomised GRR, so naming GRR changes nothing.
     assert budgets(mechanism=GRR).calibration.epsilons[0] == pytest.approx(float(summary.calibration.epsilons[0]))
     text = printed(summary)
     assert text.startswith("Budgets that keep every total within 1.5\n")

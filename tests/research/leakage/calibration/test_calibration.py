@@ -36,11 +36,11 @@ def test_known_answers(vector: dict[str, Any]) -> None:
     }
     for field, found in cases.items():
         assert len(set(found.epsilons)) == 1
-        # Nine digits, rounded down; the reference stopped within 1e-12 of the crossing on either side.
+        # The budget has nine digits, rounded down. The reference stopped within 1e-12 of the crossing on either side.
         expected = vector[field]
         assert expected * (1 - 1e-8) <= float(found.epsilons[0]) <= expected * (1 + 1e-12), field
         assert found.figures.max() <= cap * (1 + 1e-12)
-    # One block of all others is the exact total for GRR.
+    # One block of all other attributes gives the exact total for GRR.
     assert calibrate(joint, cap, "blocks").epsilons == cases["exact_joint_grr"].epsilons
 
 
@@ -88,7 +88,7 @@ def test_a_share_is_an_exact_fraction() -> None:
     assert found.exact.max() < 0.1
 
 
-# ---------------------------------------------------------------- the additive figure is never a guarantee
+# ---------------------------------------------------------------- the additive figure is not a guarantee
 
 
 @pytest.mark.parametrize("mechanism", [GRR, None])
@@ -103,7 +103,7 @@ def test_the_additive_criterion_carries_its_warning_into_every_output(name: str,
         assert "no guarantee" in shown
     assert "guarantee" not in text.replace("no guarantee", "")
     assert json.loads(data)["is_guarantee"] is False
-    # What it states as totals are true totals: exact ones, or the sum of all epsilons where there is no mechanism.
+    # The totals that it states are true totals: either exact, or the sum of all epsilons if there is no mechanism.
     for i, total in enumerate(found.totals):
         if mechanism is None:
             assert (total.status, total.epsilon) == ("upper bound", math.fsum(map(float, found.epsilons)))
@@ -139,7 +139,7 @@ def test_no_result_type_offers_the_additive_figure_under_another_name() -> None:
 
 def test_blocks_that_are_independent_given_each_attribute() -> None:
     rng = np.random.default_rng(6)
-    # Two independent pairs: (0, 1) and (2, 3).
+    # These are two independent pairs: (0, 1) and (2, 3).
     first, second = random_joint(rng, (2, 3)), random_joint(rng, (2, 2))
     joint = np.einsum("ab,cd->abcd", first, second)
     found = calibrate(joint, 1.5, "blocks", blocks=[[0, 1], [2, 3]])
@@ -181,7 +181,7 @@ def test_a_fitted_tree_gives_figures_under_an_assumption() -> None:
     assert not found.is_guarantee
     assert found.figures_are == "figure under an assumption"
     assert "along the fitted tree only" in str(found)
-    assert calibrate(tree, 1.0, "prior-free").is_guarantee  # that one needs no prior
+    assert calibrate(tree, 1.0, "prior-free").is_guarantee  # the prior-free criterion needs no prior
 
 
 # ---------------------------------------------------------------- unequal budgets

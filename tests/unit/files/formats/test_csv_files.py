@@ -44,7 +44,7 @@ def test_any_text_survives(
     path = tmp_path_factory.mktemp("csv") / ("a.csv" if delimiter == "," else "a.TSV")
     path.write_bytes(text.getvalue().encode("utf-8-sig" if marked else "utf-8"))
     with pytest.MonkeyPatch.context() as patch:
-        # Blocks that end in the middle of a record, and yet hold any one record of these.
+        # Blocks end in the middle of a record, but can hold any single one of these records.
         patch.setattr(csv_files, "BLOCK_BYTES", 256 + block)
         assert _read(path) == {name: [row[j] for row in rows] for j, name in enumerate(header)}
 
@@ -57,7 +57,7 @@ def test_progress_is_in_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         assert (reader.done, reader.unit, reader.total) == (0, "bytes", 400_004)
         seen = [reader.done for _ in reader]
     assert seen == sorted(seen)
-    assert len(seen) > 3  # how far ahead the parser reads is its own affair
+    assert len(seen) > 3  # the parser decides how far ahead it reads
     assert seen[-1] == reader.done == 400_004
 
 

@@ -142,7 +142,7 @@ def test_equal_reports_of_other_people_are_another_batch(tmp_path: Path) -> None
     assert _write(tmp_path / "a.parquet", GRR_3, one, seed=1) != _write(tmp_path / "b.parquet", GRR_3, one, seed=2)
 
 
-@pytest.mark.parametrize("compression", ["none", "zstd"])  # with zstd files were written at first
+@pytest.mark.parametrize("compression", ["none", "zstd"])  # files were at first written with zstd
 def test_a_recompressed_copy_is_the_same_batch(compression: str, tmp_path: Path) -> None:
     digest = _write(tmp_path / "a.parquet", GRR_3, _reports(GRR_3, 100))
     _rewrite(tmp_path / "a.parquet", lambda table: table, compression=compression, row_group_size=7)
@@ -151,7 +151,7 @@ def test_a_recompressed_copy_is_the_same_batch(compression: str, tmp_path: Path)
     assert reader.digest == digest
 
 
-# -------------------------------------------------------------------- files that do not pass
+# -------------------------------------------------------------------- invalid files
 
 
 def _rewrite(

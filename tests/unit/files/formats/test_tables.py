@@ -24,7 +24,7 @@ from deniable.errors import (
 from deniable.files.formats.tables import open_answers
 from tests.unit.files.formats.read_tables import _read, _read_bytes
 
-# -------------------------------------------------------------------- CSV that is fine
+# -------------------------------------------------------------------- valid CSV
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_columns_are_chosen_and_ordered(tmp_path: Path) -> None:
     assert _read_bytes(tmp_path, b"a,b,b\n1,2,3\n", columns=["a"]) == {"a": ["1"]}
 
 
-# -------------------------------------------------------------------- CSV that is not
+# -------------------------------------------------------------------- invalid CSV
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_columns_that_are_absent(tmp_path: Path) -> None:
         (b"a|b\r\n1|\r\n", "a.csv", {"a": ["1"], "b": [""]}),
         (b"a;b\n1;2\n", "a.tsv", {"a": ["1"], "b": ["2"]}),
         (b'a;"b\nc;d"\n"1;1";2\n', "a.csv", {"a": ["1;1"], "b\nc;d": ["2"]}),
-        # What is usual stays, if the cells fit: several answers in one cell are no columns.
+        # The usual delimiter stays if the cells fit: several answers in one cell are not columns.
         (b"a,b\nx;y,1;2\n", "a.csv", {"a": ["x;y"], "b": ["1;2"]}),
         (b"a\nx;y\nz\n", "a.csv", {"a": ["x;y", "z"]}),
         (b"a\n1\n2\n", "a.csv", {"a": ["1", "2"]}),

@@ -93,7 +93,7 @@ def test_files_without_reports(tmp_path: Path) -> None:
         merge_files([], tmp_path / "all.aggregate")
 
 
-# -------------------------------------------------------------------- nothing twice
+# -------------------------------------------------------------------- no double counting
 
 
 def test_the_same_reports_twice(days: list[Path], tmp_path: Path, read_files: list[str]) -> None:
@@ -140,7 +140,7 @@ def test_merging_what_does_not_belong_together(days: list[Path], tmp_path: Path)
     assert not (tmp_path / "three").exists()
 
 
-# -------------------------------------------------------------------- files that are not fine
+# -------------------------------------------------------------------- invalid files
 
 
 def test_a_file_of_another_collection_is_refused_before_anything_is_read(

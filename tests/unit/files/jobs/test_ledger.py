@@ -50,7 +50,7 @@ def one_answer(path: Path, smoker: str, age: str) -> Path:
     return path
 
 
-# -------------------------------------------------------------------- what it gives away
+# -------------------------------------------------------------------- privacy of the ledger
 
 
 def recovered(directory: Path, candidates: Iterator[bytes]) -> list[bytes]:
@@ -139,7 +139,7 @@ def test_where_it_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_without_a_home_it_is_not_put_beside_the_reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", "")
-    # As os.path.expanduser answers a user whom nothing knows, as in many containers.
+    # os.path.expanduser gives this answer for a user whom the system does not know, as in many containers.
     monkeypatch.setattr("os.path.expanduser", lambda path: path)
     answers = answers_file(tmp_path / "a.csv")
     monkeypatch.chdir(tmp_path)
@@ -213,7 +213,7 @@ def test_again_is_possible_and_warns(n: int, tmp_path: Path) -> None:
 def test_other_answers_and_other_collections_are_free(tmp_path: Path) -> None:
     answers = answers_file(tmp_path / "a.csv")
     randomize_file(SURVEY, answers, tmp_path / "r.parquet", rng())
-    # The file of many answers may be overwritten by the next day's.
+    # The file of many answers may be overwritten by that of the next day.
     randomize_file(SURVEY, answers_file(answers, seed=2), tmp_path / "s.parquet", rng())
     randomize_file(replace(SURVEY, version=2), answers, tmp_path / "t.parquet", rng())
     entries = answers_ledger().entries()
@@ -266,7 +266,7 @@ def test_texts_are_recognised_and_not_run_together() -> None:
     assert digest(many[1:]) == ""
 
 
-# -------------------------------------------------------------------- at once, killed, damaged
+# -------------------------------------------------------------------- simultaneous, killed and damaged runs
 
 
 def waits_for_a_lock(pid: int) -> bool:
@@ -277,7 +277,7 @@ def test_of_three_runs_at_once_one_succeeds(tmp_path: Path) -> None:
     answers_file(tmp_path / "a.csv")
     SURVEY.save(tmp_path / "survey.json")
     with answers_ledger().held():
-        # All three are held up before their first look, and then go on at once.
+        # All three are held up before they first read the ledger, and then go on at once.
         runs = [Forked(RUN, "randomize", "survey.json", "a.csv", "-o", f"{i}.parquet", cwd=tmp_path) for i in range(3)]
         while not all(waits_for_a_lock(run.pid) for run in runs):
             assert [run.poll() for run in runs] == [None] * 3
@@ -315,7 +315,7 @@ def test_a_run_killed_as_its_reports_appear_is_recorded(when: str, n: int, tmp_p
     with pytest.raises(AlreadyRandomizedError) as caught:
         randomize_file(SURVEY, answers, tmp_path / "s.parquet", rng())
     assert str(caught.value) == f"{message}. To randomise these answers again, pass allow_repeat=True"
-    # The refused run removed what the killed one had left unfinished.
+    # The refused run removed what the killed run had left unfinished.
     assert files(tmp_path) - {"r.parquet"} == {"a.csv", "survey.json"}
     assert randomize_file(SURVEY, answers, tmp_path / "s.parquet", rng(), allow_repeat=True).warnings == (message,)
     with pytest.raises(AlreadyRandomizedError, match=r"\(into .*s.parquet\).*; a run that randomised"):

@@ -36,7 +36,7 @@ def test_a_memo_is_drawn_once_and_stored_before_it_is_used(mechanism: Any, tmp_p
     assert again.id == first.id
     assert repr(again.rows) == repr(first.rows)
     assert store.path.read_bytes() == content
-    # Reports of it are made of these rows: with both budgets equal they copy them.
+    # Its reports are made from these rows: with equal budgets they copy the rows.
     copying = type(mechanism)(3, 2.0, 2.0, *([2] if isinstance(mechanism, MemoisedHash) else []))
     memo = store.memo(wave(copying), SimulationRandomness(3)).rows
     for code in range(3):

@@ -53,7 +53,7 @@ def test_decimals_add_exactly_and_a_limit_is_exact(ledger: PersonLedger) -> None
         spend(ledger, survey("0.1", 11), maximum=1)
     assert ledger.total().epsilon == 1
     assert spend(ledger, survey("1/3", 12)).epsilon == Fraction(4, 3)
-    # The budget may be beyond what one collection may have.
+    # The budget may exceed what one collection may have.
     assert spend(ledger, survey("32", 13), maximum=100).epsilon == Fraction(4, 3) + 32
 
 
@@ -76,7 +76,7 @@ def test_reports_of_one_memo_are_a_group(mechanism: Any, ledger: PersonLedger) -
         assert float(total.epsilon or 0) == pytest.approx(expected, rel=1e-12)
         assert (total.epsilon or 0) >= exact(1) if waves == 1 else (total.epsilon or 0) <= known
         assert total.times_known == (waves > 1 and protected > known)
-    # A second memo, of another device or after a loss, is another group: budgets add up.
+    # A second memo, from another device or after a loss, is another group. So budgets add up.
     other = spend(ledger, Collection(SCHEMA, mechanism, version=8), memo=Memo("cd" * 16, None))
     assert other.epsilon == (total.epsilon or 0) + 1
 
@@ -125,7 +125,7 @@ def test_a_draw_without_a_bound_has_no_total() -> None:
         module.require(total, PersonTotal(()), 5)
 
 
-# ---------------------------------------------------------------- before the draw
+# ---------------------------------------------------------------- checks before the draw
 
 
 def test_the_entry_is_there_before_the_draw_and_goes_if_the_draw_fails(ledger: PersonLedger) -> None:
@@ -141,7 +141,7 @@ def test_the_entry_is_there_before_the_draw_and_goes_if_the_draw_fails(ledger: P
             fail(error, seen)
         assert seen == [1]
         assert ledger.total().draws == ()
-    # Nobody knows what became of a report after any other exception: it counts.
+    # After any other exception nobody knows what became of a report, so it counts.
     with pytest.raises(KeyboardInterrupt), ledger.spending(survey(1)):
         raise KeyboardInterrupt
     assert ledger.total().epsilon == 1
@@ -164,7 +164,7 @@ def test_reports_that_were_kept_count_after_a_loss(ledger: PersonLedger) -> None
     assert ledger.ensure(survey("0.5")).epsilon == Fraction(1, 2)
     ledger.path.unlink()
     assert ledger.ensure(survey("0.5")).epsilon == Fraction(1, 2)
-    # Of permanent responses that may be lost as well it counts the larger budget.
+    # For permanent responses that may be lost as well, the larger budget counts.
     assert ledger.ensure(Collection(SCHEMA, MemoisedGRR(3, 2.0, 1.0))).epsilon == Fraction(5, 2)
 
 
@@ -206,7 +206,7 @@ def test_merging_adds_each_draw_once_and_never_lowers(tmp_path: Path) -> None:
     here.save(tmp_path / "copy.json")
     assert stat.S_IMODE(os.stat(tmp_path / "copy.json").st_mode) == 0o600
     assert there.merge(tmp_path / "copy.json") == 1
-    # Both devices answer, the same survey too: these are two draws.
+    # Both devices answer, even the same survey. These are two draws.
     spend(here, survey(2, 2))
     spend(there, survey(2, 2))
     assert here.merge(there.path) == 1
@@ -215,7 +215,7 @@ def test_merging_adds_each_draw_once_and_never_lowers(tmp_path: Path) -> None:
         assert here.merge(there.path) == 0
         assert here.merge(tmp_path / "copy.json") == 0
     assert here.total().epsilon == 5
-    # An imported ledger cannot be used to overspend: the limit holds for the merged total.
+    # An imported ledger cannot be used to overspend: the limit applies to the merged total.
     there.merge(here.path)
     assert there.total().epsilon == 5
     with pytest.raises(PrivacyLimitError, match=r"got epsilon = 5\.5, which is 0\.5 too much"):

@@ -26,5 +26,6 @@ def test_a_file_is_read_twice_only_if_the_ledger_may_know_it(tmp_path: Path, mon
     for kind, n in (("csv", N), ("parquet", N), ("parquet", N + 1), ("csv", FEW)):
         answers = answers_file(tmp_path / f"{n}.{kind}", n)
         randomize_file(survey("1", n), answers, tmp_path / f"{n}-{kind}.out", rng(), allow_repeat=True)
-    # Not the first, of which nothing is known, nor the third: of Parquet it is known that there are others.
+    # The first file is not in the list, because nothing is known about it. The third is not either: a Parquet file is
+    # known to differ.
     assert [Path(path).name for path in twice] == [f"{N}.parquet", f"{FEW}.csv"]

@@ -103,7 +103,7 @@ def test_a_report_of_a_known_row_may_be_any_of_its_block(
     assert p_value(eighths.elements(), dict.fromkeys(range(8), 1 / 8)) >= FAMILY_WISE_ERROR
 
 
-# ------------------------------------------------------------------------------ what stays as it is without
+# ------------------------------------------------------------------------------ output without shuffling
 
 
 MECHANISMS = [

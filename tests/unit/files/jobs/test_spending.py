@@ -70,7 +70,7 @@ def test_decimals_are_added_exactly(tmp_path: Path) -> None:
     ):
         randomize_file(survey("0.1", 11), answers, tmp_path / "11", rng(), max_epsilon=1)
     assert done.spending.to_dict()["epsilon"] == 1.0
-    # A total that no float is written as is rounded up.
+    # A total that no float equals is rounded up.
     third = Entry(event="randomized", collection="c", into="r", last=1, epsilon="1/3")
     assert Fraction(Spending(survey("0.1"), (third,)).to_dict()["epsilon"]) > Fraction(13, 30)
 
@@ -91,7 +91,7 @@ def test_a_limit_is_one_on_the_total(n: int, tmp_path: Path) -> None:
     )
     assert answers_ledger().entries() == before
     assert files(tmp_path) == {"a.csv", "1.parquet", "2.parquet"}
-    # Nothing was drawn: the source is where it would be.
+    # Nothing was drawn: the source is in its original state.
     assert drawn.generator.bit_generator.state == rng(3).generator.bit_generator.state
     randomize_file(survey("2", 3), answers, tmp_path / "3.parquet", rng(), max_epsilon="10")
 
@@ -153,7 +153,7 @@ def test_runs_of_one_collection_and_stopped_ones_count(tmp_path: Path) -> None:
     assert randomize_file(
         survey("2"), answers, tmp_path / "2.parquet", rng(), allow_repeat=True, max_epsilon=5.5
     ).spending.total == Fraction("5.5")
-    # What an earlier version recorded, without what was spent, is not taken for nothing.
+    # A record of an earlier version, which has no spending, is not read as zero.
     with ledger.held():
         ledger.change([unknown])
     with pytest.raises(PrivacyLimitError, match="got an epsilon without a known bound; spent before"):
@@ -194,14 +194,16 @@ def test_what_each_kind_of_guarantee_adds() -> None:
         text = budget(Collection(one, found))
         return float(Fraction(text)) if text else math.inf
 
-    # As declared, although the float of it is less than 0.35.
+    # The budget is as declared, although its float is less than 0.35.
     assert budget(Collection(one, GRR(k=2, epsilon=0.35))) == "0.35"
     assert budget(Collection(one, GRR(k=2, epsilon=Fraction(1, 3)))) == "1/3"
-    # A tighter guarantee than the declared budget adds what it is; RAPPOR as if any number of reports were seen.
+    # A tighter guarantee than the declared budget adds its own epsilon. RAPPOR counts as if any number of reports were
+    # seen.
     assert added(mechanism("Exponential", k=2, epsilon=1.0)) == 0.5
     rappor = RAPPOR.from_epsilon(k=2, epsilon=1.0)
     assert added(rappor) == rappor.privacy().epsilon
-    # With a dealer: whoever sees all reports and knows everybody else's answer, and gets no help from the dealer.
+    # With a dealer, the bound is against somebody who sees all reports and knows everybody else's answer, without help
+    # from the dealer.
     coupled = mechanism("CoupledOUE", k=2, q=0.3, n=10, weight=0.5, deal_id="one")
     (knows,) = (row for row in coupled.privacy().trust_models if row.view == "all reports and everybody else's data")
     assert coupled.privacy().epsilon == math.inf

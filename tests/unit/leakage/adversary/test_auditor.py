@@ -55,7 +55,7 @@ class ForgetsOneBit:
         return bits
 
 
-# -------------------------------------------------------------------- finding what is planted
+# -------------------------------------------------------------------- planted faults
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ class ForgetsOneBit:
         (OLH(10, 1.3), 1.0),
         (SubsetSelection(20, 1.3), 1.0),
         (SHE(5, 1.3), 1.0),
-        (Exponential(5, 2.6), 1.0),  # tight at half of what it declares
+        (Exponential(5, 2.6), 1.0),  # it is tight at half of the declared epsilon
     ],
     ids=repr,
 )
@@ -112,7 +112,7 @@ def test_the_power_is_what_the_sample_size_promises() -> None:
     assert found >= 85
 
 
-# -------------------------------------------------------------------- not accusing the innocent
+# -------------------------------------------------------------------- mechanisms without faults
 
 
 def _accusations() -> int:
@@ -136,19 +136,19 @@ def test_an_auditor_without_confidence_bounds_accuses_nearly_always(monkeypatch:
 
 
 def test_clopper_pearson_bounds() -> None:
-    # Textbook values for a two-sided 95% interval.
+    # These are textbook values for a two-sided 95% interval.
     assert upper_bound(np.array([0]), 10, 0.025)[0] == pytest.approx(0.30850, abs=1e-5)
     assert lower_bound(np.array([5]), 10, 0.025)[0] == pytest.approx(0.18709, abs=1e-5)
     assert upper_bound(np.array([5]), 10, 0.025)[0] == pytest.approx(0.81291, abs=1e-5)
     assert lower_bound(np.array([0, 10]), 10, 0.05).tolist() == pytest.approx([0.0, 0.05 ** (1 / 10)])
     assert upper_bound(np.array([10]), 10, 0.05).tolist() == [1.0]
-    # What they mean: the count has probability alpha at the bound.
+    # At the bound, the count has probability alpha.
     counts = np.arange(1, 50)
     assert stats.binom.sf(counts - 1, 50, lower_bound(counts, 50, 1e-4)) == pytest.approx(1e-4, rel=1e-9)
     assert stats.binom.cdf(counts, 50, upper_bound(counts, 50, 1e-4)) == pytest.approx(1e-4, rel=1e-9)
 
 
-# -------------------------------------------------------------------- somebody else's client
+# -------------------------------------------------------------------- other clients
 
 
 def test_foreign_clients_are_read_as_told() -> None:
@@ -177,7 +177,7 @@ def test_records_are_audited_through_labels() -> None:
 
     records = np.array([[0, 0], [1, 2]])
     honest, planted = SPL((2, 3), 1.0), SPL((2, 3), 1.3)
-    samples = needed_samples(1.0, 2, probability=0.28)  # half the budget each: .622 x .452
+    samples = needed_samples(1.0, 2, probability=0.28)  # half of the budget each gives .622 x .452
     rng = SimulationRandomness(22)
     assert not audit(honest, inputs=records, events=labels, samples=samples, rng=rng).exceeds_claim
     found = audit(planted, 1.0, inputs=records, events=labels, samples=samples, rng=rng)
@@ -220,7 +220,7 @@ def test_pairs_are_counted_as_by_hand() -> None:
     bits = rng.integers(0, 2, size=(60, 4), dtype=np.uint8)
     owners = rng.integers(0, 3, size=60)
     reader.count(np.packbits(bits, axis=1, bitorder="little"), owners)
-    own, other = reader.pairs(1)  # x = value 2
+    own, other = reader.pairs(1)  # x is value 2
     for position, value in enumerate([0, 2, 3]):
         labels = bits[:, 2] * 2 + bits[:, value]
         assert own[position].tolist() == np.bincount(labels[owners == 1], minlength=4).tolist()
@@ -229,7 +229,7 @@ def test_pairs_are_counted_as_by_hand() -> None:
 
 def test_the_best_looking_event_is_chosen() -> None:
     own, other = np.array([[400, 300, 250, 50]]), np.array([[200, 150, 250, 400]])
-    # Labels 0 and 1 have the same ratio 2 and more certainty together; label 2 dilutes, label 3 reverses.
+    # Labels 0 and 1 have the same ratio 2, and are more certain together. Label 2 dilutes, and label 3 reverses.
     assert choose_events(own, other, 1000, 1e-3).tolist() == [[True, True, False, False]]
     # A ratio of 5 from six reports is worth less than a ratio of 2 from a thousand.
     rare, common = np.array([[5, 600, 395]]), np.array([[1, 300, 699]])

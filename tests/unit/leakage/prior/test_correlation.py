@@ -98,7 +98,7 @@ def test_tight_delta_against_a_linear_programme() -> None:
         target = float(rng.uniform(0, epsilon))
         k, best = rows.shape[1], 0.0
         pairs = list(itertools.permutations(range(k), 2))
-        # a_u <= e^eps a_v + delta, and the same for the complement.
+        # The limits are a_u <= e^eps a_v + delta, and the same for the complement.
         limits = np.zeros((2 * len(pairs), k))
         bounds = np.zeros(2 * len(pairs))
         for row, (u, v) in enumerate(pairs):
@@ -126,11 +126,11 @@ def test_leakage_rises_with_epsilon_and_stays_below_its_limits(seed: int, first:
 
 
 def test_extremes() -> None:
-    assert worst_case_cpl(np.eye(3), 1.0).epsilon == pytest.approx(1.0, abs=1e-15)  # disjoint supports: all of it
+    assert worst_case_cpl(np.eye(3), 1.0).epsilon == pytest.approx(1.0, abs=1e-15)  # disjoint supports leak all of it
     assert worst_case_cpl([[0.3, 0.7], [0.3, 0.7]], 2.0).epsilon == pytest.approx(0, abs=1e-15)
     assert worst_case_cpl(np.eye(2), 0.0, 0.25).delta == pytest.approx(0.25)
     assert saturation(np.eye(2)) == math.inf
-    # ln((1 + e)/2): X_i = x fixes X_j, X_i = x' leaves it a fair coin.
+    # The result is ln((1 + e)/2): X_i = x fixes X_j, and X_i = x' leaves it a fair coin.
     assert worst_case_cpl([[1.0, 0.0], [0.5, 0.5]], 1.0).epsilon == pytest.approx(0.6201145069582775, abs=1e-12)
 
 

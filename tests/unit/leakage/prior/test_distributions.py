@@ -17,5 +17,5 @@ def test_merging_keeps_columns_apart_that_differ_in_small_entries() -> None:
     assert merged_channel(channel).shape == (2, 3)
     found = exact_totals([0.5, 0.5], [channel])
     assert found[0] == pytest.approx(math.log(0.5e14), abs=1e-9)
-    # 2^3 outputs of OUE: none and all bits set say the same.
+    # OUE has 2^3 outputs. None and all bits set say the same.
     assert merged_channel(OUE(k=3, epsilon=1.0).channel()).shape == (3, 7)

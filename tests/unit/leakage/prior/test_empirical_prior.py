@@ -48,7 +48,7 @@ def test_what_data_cannot_say_is_left_out_and_named() -> None:
     assert data.joint().sum() == pytest.approx(1)
     lopsided = np.array([[0.7, 0.3], [0.1, 0.9], [0.5, 0.5], [0.2, 0.8]])
     restricted = data.restricted([GRR(2, 1.0), GRR(3, 1.0), lopsided, GRR(2, 1.0)])
-    kept = np.asarray(restricted[2])  # three inputs occur; the order of outputs does not matter
+    kept = np.asarray(restricted[2])  # three inputs occur, and the order of outputs does not matter
     assert kept[:, np.argsort(kept[0])] == pytest.approx(np.array([[0.3, 0.7], [0.5, 0.5], [0.8, 0.2]]), abs=1e-12)
     assert data.restricted(0.5) == [0.5] * 3
 
@@ -57,7 +57,7 @@ def test_many_missing_categories_are_counted() -> None:
     data = observed(np.array([[0], [9]]), (12,))
     assert data.notes == ("attribute 0: 10 categories (1, 2, 3, 4, 5, ...) do not occur in the data: left out",)
     wide = observed(np.array([[0, 0], [1, 1]]), (2, 60))
-    # A channel that cannot be listed is known by its epsilon, once categories are missing.
+    # Once categories are missing, a channel that cannot be listed is known only by its epsilon.
     assert wide.restricted([GRR(2, 1.0), OUE(60, 1.0)])[1] == OUE(60, 1.0).implemented_epsilon()
 
 
@@ -127,7 +127,7 @@ def test_all_of_a_small_data_set_is_exact() -> None:
     assert [total.epsilon for total in found.totals] == pytest.approx(list(expected.exact), abs=1e-10)
     assert {total.status for total in found.totals} == {"exact"}
     assert found.tree == ()
-    assert found.prior_free == pytest.approx(4.0, abs=1e-9)  # the constant attribute spends, too
+    assert found.prior_free == pytest.approx(4.0, abs=1e-9)  # the constant attribute spends epsilon, too
     text = found.text(2)
     assert text.count("additive") == text.count("additive figure (not a bound)") == 3
     assert "note: adult is constant in the data: left out" in text
@@ -148,7 +148,7 @@ def test_where_the_joint_is_too_large_groups_give_bounds() -> None:
         assert "exact among 4 attributes, plus the epsilons of the others" in bound.note
     assert max(bound.epsilon for bound in bounded.totals) < 8 * 0.7 - 0.1
     assert "(assumption)" in str(bounded)
-    unknown = record_leakage(records.astype(np.uint8), (2,) * 8, 0.7)  # epsilons only: nothing can be listed
+    unknown = record_leakage(records.astype(np.uint8), (2,) * 8, 0.7)  # with epsilons only, nothing can be listed
     assert [total.epsilon for total in unknown.totals] == pytest.approx([5.6] * 8, abs=1e-9)
     assert {total.note for total in unknown.totals} == {"for any joint distribution"}
 

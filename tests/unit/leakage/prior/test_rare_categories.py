@@ -35,7 +35,7 @@ def test_no_warning_without_several_rare_categories_or_a_difference() -> None:
     assert rare_warnings(observed(one, (4, 2)), np.ones(2)) == ()  # a single rare category has none to join
     same = ROWS.copy()
     same[same[:, 0] == 3, 1] = 0
-    same[same[:, 0] == 2, 1] = 0  # merged they leak as much as apart
+    same[same[:, 0] == 2, 1] = 0  # merged they leak as much as separately
     assert rare_warnings(observed(same, (4, 2)), np.ones(2)) == ()
     weak = np.column_stack([ROWS[:, 0], np.arange(len(ROWS)) % 2])
     assert rare_warnings(observed(weak, (4, 2)), np.ones(2)) == ()

@@ -87,7 +87,7 @@ def test_large_domains_at_the_leaves_stay_exact() -> None:
     rng = np.random.default_rng(13)
     prior, joint = _random_tree(rng, (2, 20))
     found = tree_leakage(prior, [GRR(2, 1.0), OUE(20, 1.0)])
-    # OUE reaches every set, so the leaf's CPL is Algorithm 2's; 2^20 outputs need not be listed.
+    # OUE reaches every set, so the leaf's CPL is that of Algorithm 2. The 2^20 outputs need not be listed.
     rows = joint / joint.sum(axis=1, keepdims=True)
     order = [np.argsort(-rows[x] / rows[1 - x]) for x in (0, 1)]
     worst = max(
@@ -123,7 +123,7 @@ def test_the_learned_tree_is_the_likeliest() -> None:
         return len(reached) == 5
 
     trees = [e for e in itertools.combinations(itertools.combinations(range(5), 2), 4) if is_tree(e)]
-    assert len(trees) == 125  # Cayley: 5^3
+    assert len(trees) == 125  # Cayley's formula gives 5^3
     best = max(trees, key=lambda edges: sum(information(i, j) for i, j in edges))
     assert chow_liu_edges(counts) == tuple(sorted(best))
     for i, j in best:

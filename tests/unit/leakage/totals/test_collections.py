@@ -72,8 +72,8 @@ def test_totals_equal_the_whole_channel(mechanism: Sampling, seed: int) -> None:
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
 def test_unseen_categories_and_constant_attributes(mechanism: Sampling) -> None:
     records = table(4)
-    records = records[records[:, 1] != 1]  # nobody holds category 1 of the second
-    records[:, 2] = 1  # everybody the same in the third
+    records = records[records[:, 1] != 1]  # nobody holds category 1 of the second attribute
+    records[:, 2] = 1  # everybody holds the same in the third attribute
     leakage = sampled_leakage(records, mechanism)
     assert leakage.attributes == (0, 1)
     expected = [by_enumeration(records, mechanism, i) for i in (0, 1)]
@@ -121,7 +121,7 @@ def test_independent_attributes_add_nothing_and_copies_add_everything() -> None:
     independent = sampled_leakage(np.array(list(itertools.product(range(2), range(3), range(2)))), mechanism)
     totals = [total.epsilon for total in independent.totals]
     assert totals == pytest.approx(list(independent.direct))
-    # GRR(k=2): p = e/(e+1), and each of the two fakes counts 1: ln (2p + 2)/(2q + 2).
+    # For GRR(k=2), p = e/(e+1), and each of the two fakes counts 1: ln (2p + 2)/(2q + 2).
     assert totals[0] == pytest.approx(math.log((2 * 0.7310585786 + 2) / (2 * 0.2689414214 + 2)))
     copies = sampled_leakage(np.repeat([[0, 0, 0], [1, 2, 1]], 50, axis=0), mechanism)
     assert [total.epsilon for total in copies.totals] == pytest.approx([1.0] * 3)

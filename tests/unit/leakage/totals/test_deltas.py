@@ -32,7 +32,7 @@ def _rays(k: int, bound: float) -> list[Floats]:
     found = set()
     for powers in itertools.product((None, *range(k)), repeat=k):
         held = [power for power in powers if power is not None]
-        # Linked by single factors of e^epsilon: the powers that occur have no gap.
+        # The powers are linked by single factors of e^epsilon, so the powers that occur have no gap.
         if held and min(held) == 0 and set(held) == set(range(max(held) + 1)) and (len(held) == 1 or max(held) > 0):
             found.add(tuple(0.0 if power is None else bound**power for power in powers))
     return [np.array(ray) for ray in sorted(found)]
@@ -93,7 +93,7 @@ def _random_release(generator: np.random.Generator, k: int, epsilon: float, delt
     wild = generator.dirichlet(np.full(5, 0.3), k)
     high = 1.0
     low = 0.0
-    for _ in range(50):  # mixed with pure noise until it fits
+    for _ in range(50):  # the channel is mixed with pure noise until it fits
         middle = (low + high) / 2
         mixed = middle * wild + (1 - middle) / 5
         fits = channel_delta(mixed, np.eye(k), epsilon) <= delta

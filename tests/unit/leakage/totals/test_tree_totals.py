@@ -36,7 +36,7 @@ def test_zeros_are_kept() -> None:
     assert found.totals[0].epsilon == math.inf
     assert found.totals[1].epsilon == math.inf
     joint = np.zeros((2, 2, 2))
-    joint[0, 0, 0] = joint[1, 1, 1] = 0.5  # three copies of one bit, one of them without noise
+    joint[0, 0, 0] = joint[1, 1, 1] = 0.5  # there are three copies of one bit, one of them without noise
     copies = TreePrior((2, 2, 2), ((0, 1), (1, 2)), (np.eye(2) / 2, np.eye(2) / 2))
     mechanisms: list[Any] = [GRR(2, 1.0), GRR(2, 0.5), np.eye(2)]
     assert [t.epsilon for t in tree_leakage(copies, mechanisms).totals] == list(exact_totals(joint, mechanisms))

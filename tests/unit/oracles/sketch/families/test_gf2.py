@@ -21,5 +21,5 @@ def test_irreducible_polynomials_by_trial_division() -> None:
         degree = polynomial.bit_length() - 1
         expected = not any(divides(factor, polynomial) for factor in range(2, 1 << (degree // 2 + 1)))
         assert is_irreducible(polynomial) == expected, bin(polynomial)
-    # Seroussi, Table of low-weight binary irreducible polynomials (1998): x^64 + x^4 + x^3 + x + 1.
+    # Seroussi, Table of low-weight binary irreducible polynomials (1998), has x^64 + x^4 + x^3 + x + 1.
     assert smallest_irreducible(64) == (1 << 64) | 0b11011

@@ -27,7 +27,7 @@ from deniable.oracles.sketch.families.prime import (
 
 VECTORS = json.loads((Path(__file__).parents[4] / "vectors" / "ocms_core.json").read_text())
 
-# Primes around every change of word type and window length, by trial division.
+# These are primes around every change of word type and window length, by trial division.
 PRIMES = [17, 23, 1009, 65537, 131071, 16777213, 16777259, 2**31 - 1, 2147483659, 4294967291, 4294967311, 68719476731]
 
 
@@ -58,7 +58,7 @@ def test_primes_below_a_hundred_thousand_are_the_sieve_s() -> None:
 
 
 def test_strong_pseudoprimes_do_not_pass() -> None:
-    # Composite, yet strong probable primes to the first 4, 7 and 9 prime bases.
+    # These are composite, but strong probable primes to the first 4, 7 and 9 prime bases.
     assert not any(map(is_prime, (3215031751, 341550071728321, 3825123056546413051)))
     assert all(map(is_prime, (2**31 - 1, 2**61 - 1, 2**64 - 59)))
 
@@ -115,7 +115,7 @@ def test_every_pair_collides_equally_often(k: int, m: int, prime: int) -> None:
     collisions = _pairwise_collisions(k, m, prime, range(prime))
     assert len(collisions) == 1
     assert PrimeFamily(k, m, prime).collision_probability == Fraction(collisions.pop(), prime**2)
-    # Mutant: a1 drawn from [1, P) collides with another probability, so its estimates would be biased.
+    # Mutant: a1 is drawn from [1, P). It collides with another probability, so its estimates would be biased.
     mutant = _pairwise_collisions(k, m, prime, range(1, prime))
     assert PrimeFamily(k, m, prime).collision_probability != Fraction(mutant.pop(), prime * (prime - 1))
 
@@ -191,7 +191,7 @@ def test_windows_end_where_rounding_could_show(prime: int) -> None:
 def test_without_a_fresh_start_the_rounding_shows() -> None:
     """Mutant: one window over 1024 values where only 256 are proved exact."""
     prime, m, k = 16777213, 2, 1024
-    residue = (prime - 1) // m  # the last one of the arc of z = 0
+    residue = (prime - 1) // m  # this is the last residue of the arc of z = 0
     reports = columns([((m * residue - a1 * (k - 1)) % prime, a1, 0) for a1 in range(1, 400)])
     assert PrimeFamily(k, m, prime).count_all(reports)[k - 1] == 399
     circle = rotations._Circle(prime, np.uint32)
