@@ -95,7 +95,8 @@ def edges(subject: Any) -> Iterator[list[int]]:
         if isinstance(oracle, (SUE, OUE)):
             for value in oracle.thresholds:
                 for number in (value - 1, value):
-                    # Every lane's number, bit by bit: a lane that never differs from its threshold is not below it.
+                    # The word gives every lane's number, bit by bit. A lane that never differs from its threshold is
+                    # not below it.
                     yield [*head, *(TOP if number >> place & 1 else 0 for place in range(63, -1, -1))]
 
 
@@ -108,7 +109,7 @@ def made_up(subject: Any) -> Iterator[list[int]]:
                 yield from ([TOP] * j + [word] for word in (limit - 1, limit) if 0 <= word < SCALE)
         return
     for s in range(min(d, 3)):
-        # The pivot's answer is kept; the words of others follow.
+        # The pivot's answer is kept. The words of the others follow.
         head, law = [(s << 64) // d + 1, TOP], subject.law
         for j in range(min(d, 4)):
             if j == s:
@@ -340,7 +341,7 @@ def memos() -> list[dict[str, Any]]:
     found = []
     for made in memoised():
         rng, cases = np.random.default_rng(5), []
-        # The rows take the words of as many first reports; thresholds turn at the first word of each.
+        # The rows take the words of the same number of first reports. Thresholds turn at the first word of each report.
         for number, leading in enumerate([[], [0], [TOP], *([one] for one in thresholds(made)), [], []]):
             code = int(rng.integers(made.k))
             memo = made.draw_memo(RecordedWords(f"memo {number}", leading))
@@ -356,7 +357,7 @@ def recorded(subject: Subject) -> dict[str, Any]:
     rng = np.random.default_rng(int.from_bytes(hashlib.sha256(subject.name.encode()).digest()[:8], "big"))
     cases = []
     sizes = subject.mechanism.domain
-    # Words that round numeric answers come before the mechanism's.
+    # Words that round numeric answers come before the mechanism's words.
     numeric = sum(one.kind == "numeric" for one in subject.schema.attributes) if subject.schema else 0
     leads = [[TOP // 3] * numeric + leading for leading in edges(subject.mechanism)]
     for number, leading in enumerate(leads + [[]] * max(12, CASES - len(leads))):
@@ -461,7 +462,7 @@ def answers() -> list[dict[str, Any]]:
         for number, text in enumerate(texts):
             if isinstance(text, list) and attribute.kind != "multiple":
                 continue
-            # Words at the edge of the coin that rounds the number, where there is one.
+            # These words are at the edge of the draw that rounds the number, if there is one.
             for leading in ([TOP // 4] if number % 2 else [], *coin_edges(attribute, text)):
                 words = RecordedWords(f"{attribute.name} {number}", leading)
                 try:
@@ -491,7 +492,7 @@ def threshold_table() -> list[list[str]]:
             )
             rows.append([f"SubsetSelection {omega}", str(k), epsilon, f"{included:x}"])
         if epsilon == "0.000001":
-            continue  # a third of it is less than anybody may spend
+            continue  # a third of it is less than the smallest budget
         lie = int(mechanism("SPL", sizes=(4, 4, 4), epsilon=budget).oracles[0].support_probabilities[1] * SCALE)
         rows.append(["SPL", "4", epsilon, f"{lie:x}"])
     return rows

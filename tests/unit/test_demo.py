@@ -44,7 +44,8 @@ def test_estimates_are_near_the_truth_and_nearer_at_a_larger_epsilon(demo: tuple
         for row in summary.attributes:
             assert row.truth is not None
             assert row.truth.tolist() == pytest.approx([count / N for count in TRUTH[row.attribute]])
-            # 62 intervals of 6.5 standard errors: all hold but for one demonstration in 10^8.
+            # There are 62 intervals of 6.5 standard errors. All contain the truth, except for one demonstration in
+            # 10^8.
             assert np.all(np.abs(row.estimate - row.truth) < 6.5 * row.standard_error)
     for small, large in zip(one.attributes, four.attributes, strict=True):
         assert np.all(large.standard_error < small.standard_error / 2)
@@ -65,7 +66,8 @@ def test_every_file_of_the_path_is_there(demo: tuple[Path, DemoResult, str]) -> 
 def test_at_most_forty_lines_are_printed_title_and_result_first(demo: tuple[Path, DemoResult, str]) -> None:
     _, result, text = demo
     lines = text.splitlines()
-    # Commands are one line each, which a terminal of 80 columns wraps; its folder is shorter than that of a test.
+    # Commands are one line each, which a terminal of 80 columns wraps. The demo's folder is shorter than that of a
+    # test.
     wrapped = sum(-(-max(cell_len(line.replace(str(demo[0]), "demo")), 1) // 80) for line in lines)
     assert wrapped <= 40
     assert lines[0] == "Extramarital affairs survey (Fair 1978)"

@@ -27,7 +27,7 @@ from deniable.oracles.bits import (
 )
 
 THRESHOLDS = [
-    (1 << 63, 4961006153606788893),  # OUE at epsilon 1
+    (1 << 63, 4961006153606788893),  # this is OUE at epsilon 1
     ((1 << 64) - 1, 1),
     (3 << 62, 1 << 63),
     (0xFFFF_0000_FFFF_0000, 0x0123_4567_89AB_CDEF),
@@ -41,7 +41,7 @@ def reference(rows: Sequence[Sequence[int]], thresholds: tuple[int, int], words:
     significant = max(64 - (t & -t).bit_length() + 1 for t in thresholds)
     result = [[0] * k for _ in rows]
     for start in range(0, 8 * -(-len(rows) * width // 8) * 8, 64):
-        # The last word reaches beyond the last row; its further lanes are randomised and dropped.
+        # The last word reaches beyond the last row. Its further lanes are randomised and dropped.
         group = [lanes[i] if i < len(lanes) else (None, i % (8 * width)) for i in range(start, start + 64)]
         threshold = [thresholds[0] if r is not None and v < k and rows[r][v] else thresholds[1] for r, v in group]
         undecided = {lane for lane, (_, v) in enumerate(group) if v < k}
@@ -127,9 +127,10 @@ def test_a_tie_is_not_below_and_takes_every_word() -> None:
     lanes, source = np.zeros(2, dtype=np.uint64), Given(steps * 2)
     randomize_lanes(lanes, 64, THRESHOLDS[3], source)
     assert not lanes.any()
-    # Two takes of 64 + 2 * 9 words, the second of which begins with the 18 that the first lane did not read.
+    # There are two takes of 64 + 2 * 9 words. The second take begins with the 18 words that the first lane did not
+    # read.
     assert source.drawn == 82 + 64
-    # One less in a single lane, at the last place where Q has a one, and that lane alone is below.
+    # A single lane has one less, at the last place where Q has a one. Only this lane is below.
     steps[-1] &= ~(1 << 17)
     assert THRESHOLDS[3][1] & 1
     lanes = np.zeros(1, dtype=np.uint64)
@@ -156,7 +157,7 @@ def test_one_hot_is_randomize_bits_of_the_one_hot_encoding(dtype: DTypeLike) -> 
 def test_secure_randomness(n: int) -> None:
     got = randomize_one_hot(np.zeros(n, dtype=np.int64), 2000, (2**64 - 1, 1), SecureRandomness())
     assert got.shape == (n, 250)
-    # p = 1 - 2^-64, q = 2^-64: a bit differs from the one-hot encoding with probability below 1e-14.
+    # With p = 1 - 2^-64 and q = 2^-64, a bit differs from the one-hot encoding with probability below 1e-14.
     assert unpack(got, 2000) == [[1] + [0] * 1999] * n
 
 
@@ -175,7 +176,7 @@ def by_numpy(bits: NDArray[np.uint8]) -> list[int]:
 def test_counts_are_numpys(n: int, width: int, wide: int, seed: int) -> None:
     bits = np.random.default_rng(seed).integers(0, 256, (n, width), dtype=np.uint8)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_bits, "worth_compiling", bool)  # the kernel whenever there are eight full rows
+        patch.setattr(_bits, "worth_compiling", bool)  # the kernel runs whenever there are eight full rows
         patch.setattr(_bits, "WIDE_ROW", wide)
         patch.setattr(_bits, "UNPACKED_BYTES", 1000)
         assert count_bits(bits).tolist() == by_numpy(bits)
@@ -212,7 +213,7 @@ def test_counts_any_memory_layout() -> None:
     assert bits.flags.writeable
 
 
-# -------------------------------------------------------------------- what is refused
+# -------------------------------------------------------------------- refusals
 
 
 def test_bad_bits_are_named() -> None:

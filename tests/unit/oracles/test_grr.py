@@ -88,7 +88,7 @@ def test_counts(codes: list[int]) -> None:
 def test_large_histograms_are_counted_in_one_table() -> None:
     k = (1 << 20) + 3
     counts = count_codes(np.array([0, k - 1, 7, 7], dtype=np.uint32), k)
-    assert counts.dtype == np.int32  # as an aggregate keeps them
+    assert counts.dtype == np.int32  # an aggregate keeps counts in this dtype
     assert counts[[0, 7, k - 1]].tolist() == [1, 2, 1]
     assert counts.sum() == 4
 
@@ -99,7 +99,8 @@ def test_a_histogram_that_no_collector_sets_up() -> None:
 
 
 def test_variance_is_the_textbook_one() -> None:
-    # (k - 2 + e^eps)/(n (e^eps - 1)^2) at f = 0, e^1 = 2.718281828459045: 16.718281828459045/1.718281828459045^2
+    # The variance is (k - 2 + e^eps)/(n (e^eps - 1)^2) at f = 0. With e^1 = 2.718281828459045 it is
+    # 16.718281828459045/1.718281828459045^2.
     assert GRR(k=16, epsilon=1.0).variance(0.0, 1) == pytest.approx(5.662430016946315, rel=1e-13)
 
 
@@ -113,5 +114,5 @@ def test_a_billion_simulated_contributors() -> None:
     truth = np.array([700_000_000, 200_000_000, 100_000_000, 0])
     estimate = grr.estimate(grr.simulate_aggregate(truth, SimulationRandomness(1)))
     assert estimate.n == 10**9
-    # z of 5.5: family-wise error 1.5e-7 over four values.
+    # A z of 5.5 has a family-wise error of 1.5e-7 over four values.
     assert (np.abs(estimate.frequencies - truth / 1e9) <= 5.5 * estimate.standard_errors).all()

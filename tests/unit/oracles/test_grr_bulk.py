@@ -59,7 +59,7 @@ def test_blocks_and_the_last_pieces_of_a_word(monkeypatch: pytest.MonkeyPatch) -
         words = np.empty(min(8, -(-(n - pieces.size) // 4)), dtype=np.uint64)
         source.fill(words)
         pieces = np.concatenate([pieces, words.view(np.uint16)])
-    # The lie is a quarter: the first two bits decide, and no piece lies on both sides of one.
+    # The lie is a quarter, so the first two bits decide. No piece lies on both sides of a cut.
     expected = [(1 + (piece >> 14)) % 4 for piece in pieces[:n].tolist()]
     in_doubt = [piece % 2**14 in (0, 2**14 - 1) for piece in pieces[:n].tolist()]
     assert [a for a, doubt in zip(found.tolist(), in_doubt, strict=True) if not doubt] == [

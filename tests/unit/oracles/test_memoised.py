@@ -59,7 +59,7 @@ def test_both_stages_together_are_the_oracle_in_rationals(m: int, forever: int, 
     second = [[1 - (m - 1) * q2 if i == j else q2 for j in range(m)] for i in range(m)]
     product = [[sum(first[i][r] * second[r][j] for r in range(m)) for j in range(m)] for i in range(m)]
     assert product == [[p if i == j else q for j in range(m)] for i in range(m)]
-    # Bits: the own one is set with 1/2 in both stages, any other one with 1/(e^epsilon + 1).
+    # The own bit is set with 1/2 in both stages, and any other bit with 1/(e^epsilon + 1).
     q1, q = Fraction(1, forever + 1), 1 / (Fraction(once) + 1)
     flip = second_lie(1 - q1, q1, q)
     assert q1 * (1 - flip) + (1 - q1) * flip == q
@@ -115,7 +115,7 @@ def test_a_hash_reports_a_cell_of_the_exact_chain() -> None:
 
 
 KNOWN = [
-    # m, both budgets, p2, what the published p2 attains, and covariances of two supports of one answer.
+    # The columns are m, both budgets, p2, what the published p2 attains, and covariances of two supports of one answer.
     (2, 1.0, 0.5, 0.7649962877984053, 0.5, 0.05522674474852978, 0.05522674474852976),
     (4, 2.0, 1.0, 0.6164624616830003, 0.9014829920428411, 0.02076855177962309, 0.049033681099421404),
     (16, 2.0, 1.0, 0.38109807792780925, 0.5732333266681425, 0.004927921720768148, 0.025535972609643465),
@@ -129,10 +129,10 @@ def test_known_chains(
     made = MemoisedGRR(m, forever, once)
     (p1, q1), (own, other) = made.first_stage, made.second_stage
     assert float(own) == pytest.approx(p2, rel=1e-12)
-    # Two reports of one unchanged answer: (p2 - q2)^2 times the variance of its permanent response.
+    # For two reports of one unchanged answer this is (p2 - q2)^2 times the variance of its permanent response.
     for chance, known in ((q1, absent), (p1, present)):
         assert float((own - other) ** 2 * chance * (1 - chance)) == pytest.approx(known, rel=1e-9)
-    # As published, p2 = (q1 - e p1)/((-p1 e) + m q1 e - q1 e - p1 (m - 1) + q1), spends less but for two values.
+    # The published p2 = (q1 - e p1)/((-p1 e) + m q1 e - q1 e - p1 (m - 1) + q1) spends less, except for two values.
     e, a, b = math.exp(once), float(p1), float(q1)
     theirs = (b - e * a) / (-a * e + m * b * e - b * e - a * (m - 1) + b)
     q = b + (1 - theirs) / (m - 1) * (a - b)
@@ -168,13 +168,13 @@ def test_every_row_about_sequences_and_the_false_ones() -> None:
         made = MemoisedHash(3, forever, once, 2)
         found = log(made.history_ratio(3))
         assert found == pytest.approx(largest, abs=1e-4)
-        # False: r eps_forever whatever the times; min(r, g) eps_forever for any sequence.
+        # Two bounds are false: r eps_forever whatever the times, and min(r, g) eps_forever for any sequence.
         assert found > 2 * forever or (forever, once) == (2.0, 1.0)
         assert found <= made.history_epsilon(3)
-        # The same waves share a cell: r cells, r eps_forever.
+        # If the same waves share a cell, r cells give r eps_forever.
         assert log(made.history_ratio(3, same_changes=True)) <= 2 * forever
     assert log(MemoisedHash(3, 2.0, 1.0, 2).history_ratio(6)) == pytest.approx(4.7540, abs=1e-4)  # > 4 = 2 eps_forever
-    # False: T eps_once.
+    # The bound T eps_once is false.
     assert log(MemoisedHash(3, 1.0, 0.9, 2).history_ratio(3)) > 3 * 0.9
     others: list[Any] = [MemoisedGRR(3, 1.0, 0.5), MemoisedGRR(3, 2.0, 1.0), MemoisedOUE(3, 1.0, 0.5)]
     for one in others:
@@ -218,7 +218,7 @@ def test_reports_of_one_memo_agree_more_often_than_redrawn_ones(made: Any) -> No
         for wave in range(waves):
             memo = made.permanent(codes, rng) if redraw else memo
             supported[:, wave] = made.supports(made.report(memo, rng), codes[:1])[:, 0]
-        # Unbiased: the variance of a person's mean, less what one report's noise adds to it.
+        # This estimate is unbiased: the variance of a person's mean, less what one report's noise adds to it.
         return float(supported.mean(axis=1).var(ddof=1) - supported.var(axis=1, ddof=1).mean() / waves)
 
     (p1, _), (p2, q2) = made.first_stage, made.second_stage
@@ -292,7 +292,7 @@ def test_which_word_decides_which_report() -> None:
     source = Words([top, 0, lie, top, 0])
     memo = made.draw_memo(source)
     assert (memo.tolist(), source.taken) == ([0, 2, 1], 3)
-    # One more word for each report, by the threshold of the second stage.
+    # Each report takes one more word, by the threshold of the second stage.
     assert made.report_from(memo, 1, source).tolist() == [2]
     assert made.report_from(memo, 1, source).tolist() == [0]
     assert source.taken == 5

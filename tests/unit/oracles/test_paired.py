@@ -81,13 +81,13 @@ def coverage(mechanism: Any, u: float, runs: int, n: int, seed: int, *, independ
     shares = np.array([0.5, *[0.5 / (mechanism.k - 1)] * (mechanism.k - 1)])
     for _ in range(runs):
         truth = draw.choice(mechanism.k, n, p=shares)
-        # Whoever changes draws a new answer from uniform shares: the population's change is known exactly.
+        # A person who changes draws a new answer from uniform shares. So the population's change is known exactly.
         later = np.where(draw.random(n) < u, truth, draw.integers(0, mechanism.k, n))
         pairs = pair_counts(mechanism, *panel(mechanism, truth, later, rng))
         expected = (1 - u) * (1 / mechanism.k - shares)
         found = pairs.trend()
         error = found.standard_error
-        if independent:  # the mutant: variances of both waves added up
+        if independent:  # the mutant adds up the variances of both waves
             p, q = map(float, mechanism.support_probabilities)
             rates = np.array([pairs.wave(number) / n for number in (0, 1)])
             error = np.sqrt((rates * (1 - rates)).sum(axis=0) / n) / (p - q)
@@ -111,7 +111,7 @@ def test_intervals_cover_and_waves_are_not_independent(u: float) -> None:
     mechanism = MemoisedHash(4, 2.0, 1.9, 2)
     found = coverage(mechanism, u, 300, 4000, 20)
     assert abs(found["coverage"] - 0.95) < 4.9 * 0.0126
-    # The mean of 1,200 squares of normal numbers is off by less than a fifth; a wave's weight of u rho is far more.
+    # The mean of 1,200 squares of normal numbers is off by less than a fifth. A wave's weight of u rho is far more.
     assert abs(found["standard_error"] / found["spread"] - 1) < 0.2
     mutant = coverage(mechanism, u, 60, 4000, 20, independent=True)
     assert mutant["standard_error"] > 1.2 * found["standard_error"]
@@ -182,7 +182,7 @@ def test_coverage_of_trends_in_a_thousand_runs() -> None:
         for mechanism, u in SETTINGS
     ]
     for row in rows:
-        # Changes of k values of one run are correlated: the bound counts runs, not values.
+        # Changes of k values in one run are correlated, so the bound counts runs, not values.
         assert abs(row["coverage"] - 0.95) < 4.9 * 0.0069, row
         assert abs(row["standard_error"] / row["spread"] - 1) < 0.1, row
     path = ROOT / "docs" / "results" / "trends.json"

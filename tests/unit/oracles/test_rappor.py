@@ -55,7 +55,7 @@ def test_both_budgets_by_hand() -> None:
 def test_from_epsilon_spends_the_budget_and_no_more(epsilon: Any) -> None:
     rappor = RAPPOR.from_epsilon(8, epsilon)
     budget = DIGITS.divide(Decimal(exact(epsilon).numerator), Decimal(exact(epsilon).denominator))
-    # The declared f itself keeps the budget, and the implemented threshold all the more.
+    # The declared f itself keeps the budget, and so does the implemented threshold even more.
     half = exact(rappor.f) / 2
     assert _ln(rappor.implemented_permanent_ratio()) <= _ln(((1 - half) / half) ** 2) <= budget
     assert rappor.epsilon == pytest.approx(float(budget), rel=1e-9)
@@ -120,7 +120,7 @@ def test_permanent_responses_and_reports_follow_their_channels(path: str) -> Non
             permanent = rappor.permanent(codes, rng)
             assert p_value(permanent, rappor.permanent_channel()[x]) >= bound
             assert p_value(rappor.randomize(codes, rng), rappor.channel()[x]) >= bound
-            # Mutants: the second stage forgotten; the first one forgotten.
+            # Mutants: the second stage is forgotten; the first stage is forgotten.
             assert p_value(permanent, rappor.channel()[x]) < bound
             own = np.packbits(np.eye(4, dtype=np.uint8)[codes], axis=1, bitorder="little")
             assert p_value(rappor.report(own, rng), rappor.channel()[x]) < bound
@@ -143,7 +143,7 @@ def test_two_reports_share_the_memoised_response(path: str) -> None:
         mutant = _both_set(rappor.randomize(codes, rng), rappor.randomize(codes, rng), k)
     set_in_permanent = np.where(np.arange(k) == 2, 0.75, 0.25)
     expected = set_in_permanent * 0.9**2 + (1 - set_in_permanent) * 0.1**2
-    # Two-sided normal bound at 1e-6 over 18 frequencies: 5.5.
+    # The two-sided normal bound at 1e-6 over 18 frequencies is 5.5.
     allowed = 5.5 * np.sqrt(expected * (1 - expected) / n)
     assert (np.abs(together - expected) <= allowed).all()
     assert (np.abs(mutant - expected) > allowed).all()
@@ -158,7 +158,7 @@ def test_many_reports_reveal_the_permanent_response_and_no_more() -> None:
     rates = rappor.aggregate(reports).counts / 20_000
     permanent = np.unpackbits(memoised[0], bitorder="little", count=70)
     expected = np.where(permanent, 0.75, 0.5)
-    # Two-sided normal bound at 1e-6 over 70 bits: 5.7.
+    # The two-sided normal bound at 1e-6 over 70 bits is 5.7.
     assert (np.abs(rates - expected) <= 5.7 * np.sqrt(expected * (1 - expected) / 20_000)).all()
     assert (memoised == kept).all()
 
@@ -170,7 +170,7 @@ def test_estimate_meets_the_truth() -> None:
     reports = rappor.randomize(np.repeat(np.arange(12), counts), rng)
     for aggregate in (rappor.aggregate(reports), rappor.simulate_aggregate(counts, rng)):
         estimate = rappor.estimate(aggregate)
-        # Two-sided normal bound at 1e-6 over 24 values: 5.5.
+        # The two-sided normal bound at 1e-6 over 24 values is 5.5.
         assert np.abs((estimate.frequencies - counts / 50_000) / estimate.standard_errors).max() < 5.5
     assert rappor.variance(0.0, 7) == pytest.approx(float(rappor.estimate(aggregate).noise_absent[0]) / 7, rel=1e-12)
 

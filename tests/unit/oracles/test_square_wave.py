@@ -65,7 +65,7 @@ def test_windows_of_the_paper_are_those_of_independent_code() -> None:
     for setting, window in VECTORS["windows"].items():
         k, epsilon = setting.split(",")
         assert SquareWave(int(k), epsilon, "paper").window == window, setting
-    # e^t - 1 - t cancels in floats here; the limit of the formula is half the domain.
+    # e^t - 1 - t cancels in floats here. The limit of the formula is half the domain.
     assert SquareWave(256, 1e-6, "paper").window == 127
 
 
@@ -130,7 +130,7 @@ def test_the_words_of_one_report_are_frozen() -> None:
     assert (SCALE - lies) % 3 == 1  # one word is left over
     fresh = SCALE // 3
     recorded = [
-        # code, words, report
+        # the columns are code, words, report
         (0, (0,), 3),
         (0, (far - 1,), 3),
         (0, (far,), 4),
@@ -157,7 +157,7 @@ def test_the_words_of_one_report_are_frozen() -> None:
 
 
 def test_a_window_of_zero_is_randomized_response() -> None:
-    wave = SquareWave(2, 20.0, 0)  # the one stretch of near words does not fit a signed integer
+    wave = SquareWave(2, 20.0, 0)  # the only stretch of near words does not fit a signed integer
     far = round(wave.channel(exact=True)[0, 1] * SCALE)
     for code, word, report in ((0, 0, 1), (0, far - 1, 1), (0, far, 0), (1, SCALE - 1, 1), (1, far - 1, 0)):
         assert wave.randomize([code], Recorded(word)).tolist() == [report]
@@ -187,7 +187,7 @@ def test_compiled_and_interpreted_loops_make_the_same_reports() -> None:
                 assert report == code + min((word - (k - 1) * far) // near, 2 * window)
 
 
-# ---------------------------------------------------------------- what the analyst reads
+# ---------------------------------------------------------------- estimates
 
 
 def test_means_and_distribution_of_an_estimate_are_the_weighted_sums_of_its_reports() -> None:
@@ -203,7 +203,7 @@ def test_means_and_distribution_of_an_estimate_are_the_weighted_sums_of_its_repo
 
 def test_standard_errors_come_from_the_reports() -> None:
     wave = SquareWave(8, 1.0)
-    # All at one end: the average noise over the scale is another one.
+    # All answers are at one end, so the average noise over the scale differs.
     truth = np.array([40_000, 0, 0, 0, 0, 0, 0, 0])
     aggregate = wave.simulate_aggregate(truth, SimulationRandomness(5))
     expected = np.sqrt(np.diag(wave.covariance(truth / truth.sum(), aggregate.n)))

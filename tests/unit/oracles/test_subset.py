@@ -33,7 +33,7 @@ GRID = [
 ]
 
 
-# ---------------------------------------------------------------- the exact law
+# ---------------------------------------------------------------- the exact distribution
 
 
 @pytest.mark.parametrize(("k", "epsilon", "omega"), GRID)
@@ -97,7 +97,7 @@ def test_estimator_is_unbiased_by_enumeration(k: int, epsilon: float, omega: int
 
 def test_inclusion_is_one_comparison() -> None:
     threshold = SubsetSelection(k=16, epsilon=1.0)._inclusion
-    words = np.full((3, 3), 2**63 + 2**31, dtype=np.uint64)  # no rejection
+    words = np.full((3, 3), 2**63 + 2**31, dtype=np.uint64)  # these words are not rejected
     words[:, 0] = threshold - 1, threshold, threshold + 1
     subsets = draw_subsets([9] * 3, threshold, 16, 4, Scripted(words))
     assert [9 in subset for subset in subsets] == [True, False, False]
@@ -167,7 +167,7 @@ def test_large_domain_needs_no_more_memory_than_its_reports() -> None:
     assert peak <= reports.nbytes + (4 << 20)
     aggregate = mechanism.aggregate(reports)
     assert aggregate.counts.sum() == 400 * 26_894
-    # Mean 400 q*, bounded over 10^5 values at a family-wise error of 1e-6 by a z of 6.7.
+    # The mean is 400 q*. It is bounded over 10^5 values by a z of 6.7, at a family-wise error of 1e-6.
     q = float(mechanism.support_probabilities[1])
     held = np.isin(np.arange(100_000), values)
     assert (np.abs(aggregate.counts[~held] - 400 * q) <= 6.7 * math.sqrt(400 * q * (1 - q))).all()
@@ -316,7 +316,7 @@ def test_simulated_aggregate_has_exactly_the_law_of_reports(k: int, omega: int, 
     reports = mechanism.randomize(everyone, SimulationRandomness(3)).reshape(4000, -1)
     sums = [tuple(np.bincount(row, minlength=k).tolist()) for row in reports]
     assert p_value(sums, law) >= FAMILY_WISE_ERROR / 15
-    # The mutant that draws the counts of the values independently of each other.
+    # This mutant draws the counts of the values independently of each other.
     p, q = map(float, mechanism.support_probabilities)
     held = np.array(counts)
     mutant = rng.generator.binomial(held, p, (4000, k)) + rng.generator.binomial(held.sum() - held, q, (4000, k))
@@ -331,7 +331,7 @@ def test_two_billion_simulated_contributors() -> None:
     assert mechanism.omega is not None
     assert aggregate.counts.sum() == 2_000_000_000 * mechanism.omega
     estimate = mechanism.estimate(aggregate)
-    # z of 5.8: family-wise error 1.4e-7 over twenty values.
+    # A z of 5.8 has a family-wise error of 1.4e-7 over twenty values.
     assert (np.abs(estimate.frequencies - truth / 2e9) <= 5.8 * estimate.standard_errors).all()
 
 

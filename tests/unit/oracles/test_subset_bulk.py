@@ -48,7 +48,7 @@ def test_networks_sort(size: int) -> None:
 def sorted_once(k: int, omega: int, x: int, inside: bool, draws: NDArray[np.int64]) -> list[tuple[int, ...]]:
     """Return the accepted sets of one pass over the given draws, one row each."""
     n, each = len(draws), -(-omega // 4) * 4
-    firsts = -(-(np.arange(k - 1) << 16) // (k - 1)) + 1  # a 16-bit chunk, not a biased one, for every value
+    firsts = -(-(np.arange(k - 1) << 16) // (k - 1)) + 1  # every value has a 16-bit chunk that is not biased
     chunks = np.zeros(n * each, dtype=np.uint16)
     for start in range(0, n, SIDE_BY_SIDE):
         part = firsts[draws[start : start + SIDE_BY_SIDE]].T.reshape(-1)
@@ -123,7 +123,7 @@ def test_a_word_decides_its_own_row_alone(k: int, epsilon: float, omega: int) ->
         return [None if row in again else report for row, report in enumerate(reports.tolist())]
 
     before, moved = drawn(), Counter[int]()
-    # 100 of many places: those of about 70 (1 - exp(-100/70)) = 53 rows.
+    # If there are many places, 100 are tried: they lie in about 70 (1 - exp(-100/70)) = 53 rows.
     places = range(n * plan.width) if plan.width < 200 else np.random.default_rng(1).integers(n * plan.width, size=100)
     for place in places:
         words[place] ^= np.uint64(0x8000800080008000)

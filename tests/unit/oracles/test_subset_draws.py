@@ -48,8 +48,8 @@ def test_index_draws_are_exactly_uniform(bound: int) -> None:
     """Every index owns floor(2^32/bound) of the 2^32 half words; the draw agrees at the ends of its interval."""
     limit = 2**32 % bound
     for t in {0, bound // 3, bound // 2, bound - 1}:
-        first = -(-(t * 2**32 + limit) // bound)  # smallest half word h with h bound >= t 2^32 + limit
-        last = -(-(t + 1) * 2**32 // bound) - 1  # largest with h bound < (t + 1) 2^32
+        first = -(-(t * 2**32 + limit) // bound)  # this is the smallest half word h with h bound >= t 2^32 + limit
+        last = -(-(t + 1) * 2**32 // bound) - 1  # this is the largest with h bound < (t + 1) 2^32
         assert last - first + 1 == 2**32 // bound
         halves = [first, last] + ([first - 1] if first * bound - bound >= t * 2**32 else [])
         bounds, limits = np.full(2, bound, dtype=np.uint64), np.full(2, limit, dtype=np.uint32)
@@ -63,7 +63,8 @@ def test_rejected_indices_are_drawn_again() -> None:
     k, omega, n = 6, 3, 10_000
     words = np.zeros((n, 3), dtype=np.uint64)
     words[:, 0] = 2**64 - 1
-    # Bound 4 always gives 0 here, so compare with the law conditional on that: enumerate the other two indices.
+    # Bound 4 always gives 0 here. So the comparison is with the distribution conditional on that, which enumerates the
+    # other two indices.
     subsets = draw_subsets([2] * n, 1, k, omega, Scripted(words))
     law: Counter[tuple[int, ...]] = Counter()
     for first, last in itertools.product(range(3), range(5)):

@@ -26,7 +26,7 @@ from tests.unit._goodness import always_interpreted
 Law = dict[tuple[int, ...], float]
 
 CASES = [
-    # holders of each value, uniform subsets, omega
+    # the columns are holders of each value, uniform subsets, omega
     ((1, 0, 1), 1, 1),
     ((2, 1, 0), 0, 2),
     ((0, 0, 0, 0), 2, 2),
@@ -206,7 +206,7 @@ def test_large_sums_have_the_moments_of_subsets(k: int, omega: int, n: int) -> N
     assert (draws.sum(axis=1) == n * omega).all()
     spread = ((draws - n * omega / k) ** 2).sum(axis=1)
     mean = n * omega * (1 - omega / k)
-    # About (k-1) degrees of freedom: the mean of 60 has a standard error of mean sqrt(2/(60 (k-1))).
+    # There are about (k-1) degrees of freedom, so the mean of 60 has a standard error of mean sqrt(2/(60 (k-1))).
     assert abs(spread.mean() / mean - 1) <= 5.5 * math.sqrt(2 / (60 * (k - 1)))
 
 
@@ -214,7 +214,7 @@ def test_the_largest_subsets_take_seconds_and_bounded_memory() -> None:
     """k = 65,536 at epsilon .001: 100,000 sets of 32,752 values took 11 to 59 s value by value."""
     mechanism = SubsetSelection(k=65_536, epsilon=1e-3)
     held = np.random.default_rng(1).multinomial(100_000, np.full(65_536, 1 / 65_536))
-    mechanism.simulate_aggregate(held[::-1], SimulationRandomness(1))  # compiled, or read from the cache
+    mechanism.simulate_aggregate(held[::-1], SimulationRandomness(1))  # this compiles, or reads the cache
     tracemalloc.start()
     began = time.process_time()
     aggregate = mechanism.simulate_aggregate(held, SimulationRandomness(2))

@@ -34,7 +34,7 @@ def _exp(value: float) -> Decimal:
     return DIGITS.exp(Decimal(repr(value)))
 
 
-# -------------------------------------------------------------------- thresholds and exact law
+# -------------------------------------------------------------------- thresholds and exact distribution
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 0.01, 1.0, 8.0, 32.0])
@@ -65,7 +65,7 @@ def test_exact_ratio_and_rows(family: Any, k: int, epsilon: float) -> None:
     assert ratio == mechanism.implemented_ratio()
     logarithm = DIGITS.ln(DIGITS.divide(Decimal(ratio.numerator), Decimal(ratio.denominator)))
     assert logarithm <= Decimal(repr(epsilon))
-    # From below too; THE's tight epsilon in its own closed form.
+    # The bound from below is tested, too. THE has a tight epsilon in its own closed form.
     half, theta = epsilon / 2, getattr(mechanism, "theta", None)
     tight = epsilon
     if theta is not None:
@@ -106,7 +106,7 @@ def test_channel_too_large_to_enumerate(k: int) -> None:
     assert SUE(17, 1.0).channel().shape == (17, 2**17)
 
 
-# -------------------------------------------------------------------- sampled law and its mutants
+# -------------------------------------------------------------------- sampled distribution and its mutants
 
 
 def true_bit_not_cleared(mechanism: Any, codes: NDArray[np.int64], rng: SimulationRandomness) -> Bits:
@@ -145,9 +145,9 @@ def test_bits_of_a_row_are_independent(family: Any) -> None:
         return float(np.abs(z[np.triu_indices(70, 1)]).max())
 
     reports = mechanism.randomize(np.arange(n) % 70, SimulationRandomness(2))
-    # Two-sided normal bound at 1e-6 over 2,415 pairs: 6.3.
+    # The two-sided normal bound at 1e-6 over 2,415 pairs is 6.3.
     assert largest_z(reports) < 6.3
-    # The mutant: one byte's words serve another byte too.
+    # In this mutant, one byte's words serve another byte, too.
     reports[:, 5] = reports[:, 2]
     assert largest_z(reports) > 6.3
 
@@ -186,14 +186,14 @@ def test_variances_at_zero_are_the_textbook_ones(epsilon: float) -> None:
     assert OUE(7, epsilon).variance(0.0, 10) == pytest.approx(4 * e / (10 * (e - 1) ** 2), rel=1e-11)
     assert SUE(7, epsilon).variance(0.0, 10) == pytest.approx(s / (10 * (s - 1) ** 2), rel=1e-11)
     for theta in (0.55, 0.7, 1.0):
-        # Wang et al. (2017), the variance of THE.
+        # This is the variance of THE by Wang et al. (2017).
         a, b = math.exp(epsilon * theta / 2), math.exp(epsilon * (theta - 0.5))
         expected = (2 * a - 1) / (10 * (1 + b - 2 * a) ** 2)
         assert THE(7, epsilon, theta).variance(0.0, 10) == pytest.approx(expected, rel=1e-9)
 
 
 def test_variance_of_a_held_value() -> None:
-    # p(1-p)/(p-q)^2 at p = 1/2, q = 1/(e+1) = 0.2689414213699951: 0.25/0.2310585786300049^2
+    # p(1-p)/(p-q)^2 at p = 1/2 and q = 1/(e+1) = 0.2689414213699951 is 0.25/0.2310585786300049^2.
     assert OUE(3, 1.0).variance(1.0, 1) == pytest.approx(0.25 / 0.2310585786300049**2, rel=1e-13)
 
 
@@ -222,7 +222,7 @@ def test_estimates_from_reports_and_from_simulation_meet_the_truth(family: Any) 
     assert billion.n == 10**9
     for aggregate in (reported, billion):
         estimate = mechanism.estimate(aggregate)
-        # Two-sided normal bound at 1e-6 over 40 values: 5.6.
+        # The two-sided normal bound at 1e-6 over 40 values is 5.6.
         assert np.abs((estimate.frequencies - counts / 50_000) / estimate.standard_errors).max() < 5.6
 
 
@@ -233,7 +233,7 @@ def test_memory_of_a_million_wide_reports() -> None:
     """OUE, k = 1024, n = 10^6: randomize and aggregate add under 200 MB, of which the reports are 128 MB."""
     oue = OUE(1024, 1.0)
     codes = np.arange(1_000_000) % 1024
-    oue.aggregate(oue.randomize(np.zeros(100_000, dtype=np.int64), SimulationRandomness(0)))  # compile first
+    oue.aggregate(oue.randomize(np.zeros(100_000, dtype=np.int64), SimulationRandomness(0)))  # this compiles first
     tracemalloc.start()
     aggregate = oue.aggregate(oue.randomize(codes, SimulationRandomness(1)))
     peak = tracemalloc.get_traced_memory()[1]
@@ -248,5 +248,6 @@ def test_a_domain_of_a_million() -> None:
     for path in KERNELS:
         with kernel_path(path):
             report = oue.randomize([999_999], SimulationRandomness(1))
-        # Mean q k = 268,941.4 and standard deviation 443.4 of the other bits; 5 standard deviations: 6e-7.
+        # The other bits have the mean q k = 268,941.4 and the standard deviation 443.4. Five standard deviations are
+        # exceeded with 6e-7.
         assert abs(int(oue.aggregate(report).counts.sum()) - 268_941) < 5 * 444

@@ -62,7 +62,7 @@ def test_the_law_of_a_byte_is_exact(q: Fraction) -> None:
     for byte in range(256):
         shared = Fraction(ends[byte + 1] - ends[byte], CELLS << law.bits)
         assert Fraction(int(owned[byte]), CELLS) + shared == chance_of(byte, q)
-    # The shares fill the cells behind the whole ones, of which fewer than 256 are left.
+    # The shares fill the cells behind the whole cells. Fewer than 256 of these are left.
     assert law.cuts[-1] == (CELLS - law.whole) << law.bits
     assert CELLS - law.whole < 256
     assert law.bits % 64 == 56
@@ -94,7 +94,7 @@ def test_words_after_a_shared_cell_are_digits_of_one_number(q: Fraction) -> None
             assert 1 <= len(source.words) <= 1 + more
             tried += 1
     assert tried >= 2
-    # Away from all cuts one word decides each, and they are used in order.
+    # Away from all cuts one word decides each, and words are used in order.
     cells = np.arange(law.whole, CELLS, dtype=np.uint16)
     words = list(map(int, draw(SimulationRandomness(4), cells.size)))
     found = law.resolve(cells, Scripted(words.copy()))
@@ -107,7 +107,7 @@ def test_words_after_a_shared_cell_are_digits_of_one_number(q: Fraction) -> None
 def test_every_cell_is_looked_up(path: str) -> None:
     law, run = byte_law(OUE_Q), getattr(look_up, path)
     cells = np.random.default_rng(1).permutation(CELLS).astype(np.uint16)[: CELLS if path == "compiled" else 4000]
-    # The last ones go by another loop.
+    # The last cells go through another loop.
     cells = np.concatenate([cells, np.array([CELLS - 1, 0, law.whole - 1, law.whole], dtype=np.uint16)])
     noise, shared = np.empty(cells.size, dtype=np.uint8), np.empty(cells.size, dtype=np.int64)
     with np.errstate(over="ignore"):

@@ -27,7 +27,8 @@ def test_every_mechanism_is_offered() -> None:
         "CMS[spread]", "OCMS", "CMS[partition]", "CMS[linear]", "CMS[prime]", "CMS[binary]",
         "SPL[GRR]", "SPL[OUE]", "SMP[GRR]", "SMP[OUE]", "SMP[ADP]", "PivotCoded", "RS+FD[GRR]", "RS+FD[OUE]", "Corr-RR",
     ]  # fmt: skip
-    # The order settles ties. Mechanisms that come later need no line here: their cards say whether they are offered.
+    # The order settles ties. Mechanisms that come later need no line here, because their cards say whether they are
+    # offered.
     assert [name for name in names if name in kept] == kept
     for name, card in cards():
         rows = {variant.name for variant in card.variants} or {name}

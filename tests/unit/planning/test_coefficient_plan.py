@@ -40,7 +40,7 @@ def test_refuses_other_numbers_of_coefficients() -> None:
 
 def test_a_plan_compares_mechanisms() -> None:
     found = plan_coefficient([dn.GRR(k=2, epsilon=1.0), dn.OUE(k=2, epsilon=1.0)], 0.1, contributors=1874)
-    # Without effects a person's information is 1/4 of (2p - 1)^2, p = e/(1 + e).
+    # Without effects, a person's information is 1/4 of (2p - 1)^2, with p = e/(1 + e).
     assert [row.mechanism for row in found.rows] == ["GRR", "OUE"]
     assert found.rows[0].contributors_needed == 1874
     assert np.isclose(found.rows[0].standard_error or 0.0, np.sqrt(4 / 1874) / np.tanh(0.5))

@@ -35,7 +35,7 @@ def test_people_are_as_guessed() -> None:
     ):
         counts = np.bincount(records[:, j], weights=held, minlength=column.k)
         assert np.abs(counts - 1000 * np.array(shares)).max() <= 2
-    # Rows of answers, scaled to another number: records keep together.
+    # Rows of answers are scaled to another number, and records stay together.
     codes = np.array([[0, 1, 0, 2]] * 30 + [[3, 0, 1, 4]] * 10)
     records, held = Guess.from_codes(SURVEY, codes).people(101)
     assert records.tolist() == [[0, 1, 0, 2], [3, 0, 1, 4]]

@@ -23,7 +23,7 @@ def test_the_loss_of_corr_rr_is_that_of_its_closed_form(copied: float, epsilon: 
     usual = records_default((4, 4), epsilon).mechanism
     assert isinstance(usual, SMP)
     default = np.mean([[usual.variance(f, 1, j) + f * (1 - f) for f in m] for j, m in enumerate(MARGINALS)])
-    # One simulated phase of 10,000: its frequencies move the variance by a few percent.
+    # In one simulated phase of 10,000, the frequencies move the variance by a few percent.
     assert second_phase_loss(mechanism, MARGINALS) == pytest.approx(error.mean / default, rel=0.1)
 
 
@@ -33,7 +33,7 @@ def test_the_default_itself_loses_nothing() -> None:
 
 
 def test_a_phase_without_unbiased_estimates_has_no_number() -> None:
-    # Copies are always the opposite: two answers' frequencies are seen through one difference, which has no inverse.
+    # Copies are always the opposite. So two answers' frequencies are seen through one difference, which has no inverse.
     blind = CorrRR((2, 2), 1.0, ((1.0, 0.0), (0.0, 1.0)))
     assert math.isnan(second_phase_loss(blind, [[0.5, 0.5], [0.3, 0.7]]))
     assert loss_text(blind, [[0.5, 0.5], [0.3, 0.7]]) == NOT_DETERMINED

@@ -42,7 +42,7 @@ def test_one_point_at_95_percent_over_100_values() -> None:
 
 @pytest.mark.parametrize("k", [2, 100, 1000])
 def test_splitting_or_sampling_four_attributes_whatever_their_size(k: int) -> None:
-    # OUE's error does not depend on the size; total epsilon = 1.
+    # OUE's error does not depend on the size. The total epsilon is 1.
     assert f"{needed([k] * 4, 1.0, 'SPL[OUE]') / 1e6:.2f}" == "2.45"
     assert f"{needed([k] * 4, 1.0, 'SMP[OUE]') / 1e6:.2f}" == "0.57"
 
@@ -52,15 +52,15 @@ def test_recommendation_crosses_over_with_epsilon() -> None:
     assert low.recommended is not None
     assert high.recommended is not None
     assert (low.recommended.name, high.recommended.name) == ("OUE", "GRR")
-    # For rare values GRR is the better of the two below k = 3 e^epsilon + 2 = 10.15; on average over a flat prior below
-    # 9.1: (E+k-2)/(E-1)^2 + (k-2)/(k (E-1)) against 4E/(E-1)^2 + 1/k.
+    # For rare values GRR is better than OUE below k = 3 e^epsilon + 2 = 10.15. On average over a flat prior it is
+    # better below 9.1, where (E+k-2)/(E-1)^2 + (k-2)/(k (E-1)) equals 4E/(E-1)^2 + 1/k.
     assert needed([10], 1.0, "GRR") < needed([10], 1.0, "OUE")
     assert needed([11], 1.0, "GRR") > needed([11], 1.0, "OUE")
     assert [plan([k], 1.0, 100, mechanisms=["GRR", "OUE"]).rows[0].name for k in (9, 10)] == ["GRR", "OUE"]
 
 
 def test_splitting_wins_where_the_budget_is_large() -> None:
-    # v(eps/d) against d v(eps) + (d-1) f(1-f): sampling noise remains where no privacy noise is left.
+    # v(eps/d) is compared with d v(eps) + (d-1) f(1-f): sampling noise remains where no privacy noise is left.
     assert isinstance(recommend([3, 3], 20.0), SPL)
     assert isinstance(recommend([3, 3], 1.0), SMP)
 
@@ -79,7 +79,7 @@ def test_more_contributors_than_can_be_counted() -> None:
     "mechanism", [GRR(6, 2.0), SHE(6, 2.0), SMP((6, 6, 6), 3.0), RSFD((6, 6), 3.0), OUE(6, 2.0)], ids=repr
 )
 def test_mean_variance_is_the_mean_over_a_flat_prior(mechanism: Any) -> None:
-    # One frequency of a flat Dirichlet over k categories is Beta(1, k - 1).
+    # One frequency of a flat Dirichlet distribution over k categories is Beta(1, k - 1).
     extra = (0,) if hasattr(mechanism, "sizes") else ()
     prior = stats.beta(1, 5)
     expected, _ = integrate.quad(lambda f: mechanism.variance(f, 1000, *extra) * prior.pdf(f), 0, 1)
@@ -98,7 +98,7 @@ def test_simulated_errors_are_the_planned_ones(name: str) -> None:
     rng = SimulationRandomness(11)
     means, rare = [], []
     for _ in range(runs):
-        # Codes from a flat prior; the last attribute's last value is held by nobody in every second run.
+        # Codes come from a flat prior. In every second run nobody holds the last attribute's last value.
         records = np.stack([rng.generator.choice(k, n, p=rng.generator.dirichlet(np.ones(k))) for k in sizes], axis=1)
         estimates = mechanism.estimate(mechanism.aggregate(mechanism.randomize(records, rng)))
         truth = [np.bincount(records[:, j], minlength=k) / n for j, k in enumerate(sizes)]
@@ -106,7 +106,7 @@ def test_simulated_errors_are_the_planned_ones(name: str) -> None:
         nobody = np.minimum(records, [1, 3])
         empty = mechanism.estimate(mechanism.aggregate(mechanism.randomize(nobody, rng)))
         rare.append([empty[j].frequencies[k - 1] for j, k in enumerate(sizes)])
-    # z bounds at 1e-6 two-sided (4.9 standard errors); n_j of SMP varies, which adds about d/n to its variance.
+    # The z bounds are at 1e-6 two-sided (4.9 standard errors). n_j of SMP varies, which adds about d/n to its variance.
     slack = 1 + 2 * 2 / n
     spread = 4.9 * np.std(means) / math.sqrt(runs)
     assert abs(np.mean(means) - row.mean_variance) < spread + (slack - 1) * row.mean_variance
@@ -124,7 +124,7 @@ def test_a_given_frequency_changes_the_errors_but_not_the_mean() -> None:
     assert at_zero.mean_variance == at_half.mean_variance
 
 
-# ---------------------------------------------------------------- what a plan says
+# ---------------------------------------------------------------- contents of a plan
 
 
 def test_a_target_out_of_reach_is_infeasible_and_says_what_it_takes() -> None:
@@ -149,14 +149,14 @@ def test_spread_is_preferred_for_large_dictionaries_although_others_may_have_les
     assert isinstance(best, CountMeanSketch)
     assert best.family == "spread"
     rows = [row for row in plan([k], epsilon, contributors=1000).rows if row.feasible]
-    # Powers of two cost 7.7% of variance at most.
+    # Powers of two cost at most 7.7% of variance.
     assert mean_variance(best, 1000) <= 1.08 * min(row.mean_variance or math.inf for row in rows)
 
 
 def test_sketches_that_are_no_default_are_recommended_if_nothing_else_is_asked_for() -> None:
     result = plan([100_000], 1.6, contributors=1000, mechanisms=["CMS[linear]", "CMS[partition]"])
     assert result.recommended is not None
-    assert result.recommended.name == "CMS[linear]"  # within 1% of partition's variance, and 6 bits shorter
+    assert result.recommended.name == "CMS[linear]"  # it is within 1% of partition's variance, and 6 bits shorter
 
 
 def test_assumptions_are_printed() -> None:

@@ -23,7 +23,7 @@ def test_contributors_needed_by_the_textbook(epsilon: float, target: float) -> N
     grr, oue = (e + 30 - 2) / (e - 1) ** 2, 4 * e / (e - 1) ** 2
     for mechanism, variance in ((GRR(30, epsilon), grr), (OUE(30, epsilon), oue)):
         exact = z**2 * variance / target**2
-        # To four digits of the target: n may be 2e-4 smaller than exact, and is a whole number.
+        # The number holds to four digits of the target: n may be 2e-4 smaller than exact, and is a whole number.
         n = contributors_needed(mechanism, target)
         assert n is not None
         assert exact * (1 - 2.1e-4) <= n < exact * (1 - 1.9e-4) + 1

@@ -67,7 +67,8 @@ def test_only_rows_that_hold_are_stated() -> None:
     ]
     assert [row.total for row in forever] == [2, 2, 4]
     assert "nobody's answer ever changes" in forever[0].holds
-    # The false rows: r epsilon_forever whatever the times, and for cells; T epsilon_once is below the truth at T = 3.
+    # Two rows are false: r epsilon_forever whatever the times, also for cells; T epsilon_once, which is below the truth
+    # at T = 3.
     false = survey(MemoisedHash(2, 1, 0.9, 2), waves=3, answers=2, times_known=True)
     mechanism: Any = false.collection.mechanism
     worst = mechanism.history_ratio(3)
@@ -103,7 +104,7 @@ def test_leakage_is_that_of_all_reports_together() -> None:
         assert row.status == "exact"
         assert row.total == pytest.approx(law([three, smoker.channel()], about), rel=1e-9)
     assert [row.own_epsilon for row in found.leakage] == pytest.approx([1.5, 1.0])
-    # Mutant: one wave only.
+    # Mutant: only one wave counts.
     assert law([one, smoker.channel()], 0) < found.leakage[0].total - 0.5
 
 

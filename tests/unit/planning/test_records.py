@@ -30,7 +30,7 @@ def test_over_small_equal_domains_it_is_the_rule(full_record: bool) -> None:
         split = grr_noise(epsilon / d, k)
         sample = d * grr_noise(epsilon, k) + (d - 1) * (1 / k) * (1 - 1 / k) * k / (k + 1)
         if abs(split / sample - 1) < 0.02:
-            continue  # a tie
+            continue  # this is a tie
         mechanism = records_default([k] * d, epsilon, full_record=full_record).mechanism
         kinds = (SPL,) if split < sample else (PivotCoded,) if full_record else (SMP, AdaptiveSMP)
         assert isinstance(mechanism, kinds), (k, d, epsilon)
@@ -53,7 +53,7 @@ def test_splitting_may_use_the_better_oracle() -> None:
     assert choice.mechanism == SPL((64, 64), 14.0)
     assert "splitting the budget (SPL[GRR]) has" in choice.reason
     assert "times the expected variance of sampling one attribute (SMP[" in choice.reason
-    # Over a thousand values OUE would split better, if splitting were better at all.
+    # Over a thousand values, OUE would be better for splitting, if splitting were better at all.
     assert "of splitting the budget (SPL[OUE]" in records_default([1000, 1000], 2.0).reason
 
 
@@ -101,7 +101,7 @@ def test_corr_rr_is_for_few_contributors() -> None:
 
 
 def test_a_budget_too_small_to_split() -> None:
-    # Half of it is below the smallest budget: neither SPL nor Corr-RR, whose phase one it is, can be built.
+    # Half of the budget is below the smallest budget. So neither SPL can be built nor Corr-RR, whose phase one is SPL.
     hidden = records_default([4, 4], 1e-6, hide_sampled_attribute=True, contributors=100_000)
     assert hidden.mechanism.name == "RS+FD"
     assert "Corr-RR was not considered: epsilon must be >= 1e-06 per attribute" in hidden.reason
@@ -140,7 +140,7 @@ def test_rows_of_a_plan_say_that_corr_rr_is_biased() -> None:
     assert row.reason == "biased: no number of contributors makes an interval valid"
     best = plan([4, 4], 0.1, contributors=100).recommended
     assert best is not None
-    assert best.name.startswith("SMP")  # never Corr-RR, whatever its error, unless it is asked for
+    assert best.name.startswith("SMP")  # Corr-RR is chosen only if it is asked for, whatever its error is
     assert re.search(r"Corr-RR +- +0\.\d+ +- ", str(plan([4, 4], 1.0, contributors=50, mechanisms=["Corr-RR"])))
     (row,) = plan([4, 40], 1.0, contributors=50, mechanisms=["Corr-RR"]).rows
     assert (row.mean_variance, row.feasible) == (None, False)

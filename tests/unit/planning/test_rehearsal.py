@@ -43,7 +43,7 @@ def test_rates_of_a_small_survey_are_those_of_the_exact_law() -> None:
         reports = np.repeat([0, 1], [count, 60 - count])
         estimate = mechanism.estimate(mechanism.aggregate(reports)).named("smoker", ["yes", "no"])
         f = estimate.frequencies
-        top_wrong += law[count] * (f[0] >= f[1])  # of equal estimates the first category comes first, and it is wrong
+        top_wrong += law[count] * (f[0] >= f[1])  # of equal estimates the first comes first, which is wrong
         lower, upper = estimate.interval()
         missed += law[count] * np.mean((np.array([0.45, 0.55]) < lower) | (np.array([0.45, 0.55]) > upper))
         low, high = estimate.linear({"no": 1.0, "yes": -1.0}).interval()
@@ -60,7 +60,7 @@ def test_rates_of_a_small_survey_are_those_of_the_exact_law() -> None:
         (difference.undecided, undecided),
         (difference.wrongly_decided, contrary),
     ):
-        # Five standard errors.
+        # The tolerance is five standard errors.
         assert abs(rate.rate - exact) <= 5 * math.sqrt(exact * (1 - exact) / runs) + 1e-12
         assert 0.001 < exact < 0.999
     assert difference.truth == pytest.approx(0.1)
@@ -83,7 +83,7 @@ def test_both_orders_of_a_difference_are_told_alike() -> None:
 
 
 def test_the_interval_of_a_rate_covers() -> None:
-    # Clopper and Pearson: at least .95 at every p, by the exact law of the count.
+    # Clopper and Pearson's interval covers at least .95 at every p, by the exact distribution of the count.
     for p in (0.004, 0.05, 0.3, 0.5):
         for runs in (20, 200):
             rates = [Rate.of(np.arange(runs) < count) for count in range(runs + 1)]
@@ -94,7 +94,7 @@ def test_the_interval_of_a_rate_covers() -> None:
     assert spread.rate == pytest.approx(0.1)
     assert spread.upper - spread.rate == pytest.approx(1.959964 * np.std([0, 0.1, 0, 0.3] * 50, ddof=1) / 200**0.5)
     assert Rate.mean(np.full(200, 0.0)).upper == Rate.of(np.zeros(200, bool)).upper
-    assert Rate.mean(np.array([0.25])).rate == 0.25  # one run tells the share, and nothing of its spread
+    assert Rate.mean(np.array([0.25])).rate == 0.25  # one run tells the share, and nothing about its spread
 
 
 @pytest.mark.parametrize("build", [lambda sizes: SPL(sizes, 4.0), None])
@@ -108,7 +108,7 @@ def test_every_kind_of_question(build: Any) -> None:
     assert phone.top_wrong is not None
     assert phone.top_wrong.rate == 0
     assert income.top_wrong is not None
-    assert income.top_wrong.rate == 0  # half hold 0, half 50: either is right
+    assert income.top_wrong.rate == 0  # half hold 0 and half hold 50, so either is right
     for question in found.questions:
         assert question.missed.rate <= 0.25
         assert 0 < question.off < 50

@@ -17,7 +17,7 @@ from deniable.planning import plan_waves, repeated, rotating_panel
 from deniable.planning.precision import mean_variance
 
 PROGRAMMES: list[tuple[int, float, int, int, dict[str, Any]]] = [
-    # k, epsilon, waves, people, and what is said about changes
+    # the columns are k, epsilon, waves, people, and what is stated about changes
     (2, 1, 4, 4000, {}),
     (2, 4, 12, 20_000, {}),
     (2, 8, 2, 3000, {}),
@@ -60,8 +60,8 @@ def verdicts(programmes: list[Any]) -> list[bool]:
     for number, (k, epsilon, waves, people, said) in enumerate(programmes):
         plan = plan_waves(k, epsilon, waves, people, **said)
         errors = {row.way: simulated(row, k, people, number) for row in plan.rows if not row.reason}
-        # A mean of 150 squares of at least one free cell has a relative error of sqrt(2/150) = 0.12; wrong ways are off
-        # by far more, and ways that differ by less than that are both right.
+        # A mean of 150 squares of at least one free cell has a relative error of sqrt(2/150) = 0.12. Wrong ways are off
+        # by far more. Ways that differ by less than this error are both right.
         right.append(errors[plan.best.way] <= 1.2 * min(errors.values()))
     return right
 
@@ -70,7 +70,7 @@ def test_advice_is_right_in_twenty_simulated_programmes(monkeypatch: pytest.Monk
     assert all(verdicts(PROGRAMMES))
     ways = Counter(plan_waves(k, e, t, n, **said).best.way for k, e, t, n, said in PROGRAMMES)
     assert set(ways) == {repeated.FRESH, repeated.ROTATING, repeated.MEMOISED}
-    # Mutant: the sampling of a panel forgotten. It recommends panels where the budget is large.
+    # Mutant: the sampling of a panel is forgotten. It then recommends panels for large budgets.
 
     def noise_alone(mechanism: Any, k: int, asked: int, people: int) -> float:
         del k, people

@@ -67,13 +67,13 @@ def test_a_million_values_are_decoded_by_a_transform() -> None:
 
 
 def test_a_tie_goes_to_fewer_bits_then_to_the_simpler() -> None:
-    # Subsets of one value are GRR: the same variance, the same bits.
+    # Subsets of one value are GRR, with the same variance and the same bits.
     rows = rows_of(plan([8], 5.0, contributors=1000))
     assert rows["SubsetSelection"].parameters["omega"] == 1
     assert rows["GRR"].recommended
-    # Subset selection is better by less than 1% and needs 42,000 bits.
+    # Subset selection is better by less than 1%, and needs 42,000 bits.
     rows = rows_of(plan([50_000], 1.0, contributors=1000, mechanisms=["SubsetSelection", "OLH"]))
     assert (rows["SubsetSelection"].mean_variance or 0) < (rows["OLH"].mean_variance or 0)
     assert rows["OLH"].recommended
-    # A transform is considered where it wins: a histogram's report is half of a hash function's.
+    # A transform is considered if it wins: a histogram's report is half as long as a hash function's.
     assert rows_of(plan([50_000], 1.0, contributors=1000))["CMS[spread]"].recommended

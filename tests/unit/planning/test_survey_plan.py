@@ -50,7 +50,7 @@ def grr_variance(k: int, epsilon: float, f: float) -> float:
     [
         (56, 5, 1.0, 1.0),  # noise grows faster with the share than sampling falls
         (56, 2, 1.0, 0.5),
-        (6, 4, 4.0, 0.5223888),  # d (k-2)/(e-1) + (d-1)(1-2f) = 0
+        (6, 4, 4.0, 0.5223888),  # the share solves d (k-2)/(e-1) + (d-1)(1-2f) = 0
     ],
 )
 def test_the_error_of_a_sampled_share_is_the_textbooks(d: int, k: int, epsilon: float, worst: float) -> None:
@@ -70,7 +70,7 @@ def test_literals() -> None:
     assert [
         round(setting.questions[0].half_width, 2) for setting in plan_survey(questionnaire(*[5] * 56), 8000).settings
     ] == [53.06, 31.47, 14.58, 8.9]
-    # One yes-or-no question: sqrt(e/n)/(e-1) at epsilon 1.
+    # One yes-or-no question has sqrt(e/n)/(e-1) at epsilon 1.
     (setting,) = plan_survey(questionnaire(2), 1000, ["1"], confidence=0.9).settings
     assert setting.questions[0].half_width == pytest.approx(
         100 * NormalDist().inv_cdf(0.95) * math.sqrt(math.e / 1000) / (math.e - 1)
@@ -82,7 +82,7 @@ def test_literals() -> None:
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_the_worst_share_is_worst_and_variances_fall_as_one_over_n(epsilon: float) -> None:
-    # What an explorer multiplies by 1/n, it may.
+    # Explorers multiply these numbers by 1/n, which this test allows.
     offered = [(one, (7,)) for one in ONE_ATTRIBUTE] + [(one, (3, 7, 2)) for one in RECORDS if not one.two_phases]
     for candidate, sizes in offered:
         mechanism = build(candidate, sizes, epsilon)
@@ -215,7 +215,7 @@ def test_fifty_six_questions_and_eight_thousand_people() -> None:
         "this survey cannot work: 56 questions, 8,000 contributors and epsilon = 1 leave answers uncertain by up to "
         "±31 percentage points (“q0”); ±10 takes 79,207 contributors or 5 of these questions or epsilon = 3.2"
     )
-    # What it proposes works, and a little less does not.
+    # The proposed number works, and a little less does not.
     for schema, epsilon, n, works in (
         (questionnaire(*[5] * 56), "1", 79_207, True),
         (questionnaire(*[5] * 56), "1", 79_000, False),
@@ -282,7 +282,7 @@ def test_what_is_asked_decides_the_mechanism_that_is_compared() -> None:
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
 def test_a_scale_with_missing_answers_takes_the_oracle_of_less_error(epsilon: float) -> None:
-    # What the estimates themselves say of their error, a tenth not answering.
+    # The comparison uses the estimates' own error, with a tenth of the people not answering.
     stars = Attribute("stars", ("1", "2", "3", "4", "5"), "no answer", kind="ordered", ask="mean")
     scores, counts = stars.code_scores, np.array([10, 15, 25, 25, 15, 10]) * 10**6
     chosen: Any = collection(Schema((stars,)), epsilon).mechanism
@@ -313,18 +313,19 @@ def test_square_waves_are_for_means_without_a_jump() -> None:
 
 
 def test_what_one_liar_counts_for() -> None:
-    # k = 100: (1 - q)/(p - q), of two questions twice that, since malicious contributors choose what they report.
+    # For k = 100 it is (1 - q)/(p - q). For two questions it is twice that, because malicious contributors choose what
+    # they report.
     (setting,) = plan_survey(questionnaire(100), 1000, ["1"], every=True).settings
     influence = {row.name: row.influence for row in setting.mechanisms}
     assert influence["GRR"] == pytest.approx(58.61, abs=0.01)
     assert influence["OUE"] == pytest.approx(3.164, abs=0.001)
-    (setting,) = plan_survey(questionnaire(100, 2), 1000, ["1"]).settings  # the worst of both
+    (setting,) = plan_survey(questionnaire(100, 2), 1000, ["1"]).settings  # this is the worst of both
     influence = {row.name: row.influence for row in setting.mechanisms}
     assert influence["SMP[GRR]"] == pytest.approx(2 * 58.61, abs=0.02)
 
 
 def test_the_plans_mean_is_the_estimates() -> None:
-    # What an estimate says of its mean where everybody answers as the plan's worst case has it.
+    # This is the estimate's own error of its mean if everybody answers as in the plan's worst case.
     for oracle, scores in (
         (OUE(5, 1.0), np.array([1.0, 2, 3, 4, 5])),
         (OUE(5, 1.0), np.array([1.0, 2, 3, 4, np.nan])),

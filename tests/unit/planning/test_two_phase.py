@@ -29,14 +29,14 @@ def test_the_plan_of_corr_rr_is_what_simulation_finds(monkeypatch: pytest.Monkey
     rng, records = SimulationRandomness(4), np.array(list(product(range(3), repeat=2)))
     law, errors = np.outer(*marginals).reshape(-1), []
     for _ in range(runs):
-        # Phase one's error is planned around its own contributors: hold them at the marginals.
+        # Phase one's error is planned around its own contributors, so they are kept at the marginals.
         first = spl.simulate_aggregate([np.round(share * expected.n1).astype(int) for share in marginals], rng)
         second = corr_rr.simulate_aggregate(records, rng.generator.multinomial(expected.n2, law), rng)
         both = combine(spl.estimate(first), corr_rr.estimate(second))
         errors.append(np.mean([((both[j].frequencies - marginals[j]) ** 2).mean() for j in range(2)]))
-    # Five standard errors of the mean; rounding of n1 f to whole contributors moves f by 1/n1 at most.
+    # The tolerance is five standard errors of the mean. Rounding n1 f to whole contributors moves f by at most 1/n1.
     assert abs(np.mean(errors) - expected.mse) < 5 * np.std(errors) / math.sqrt(runs) + 1e-5
-    # The other split is no better.
+    # Other splits are not better.
     for share in (0.1, 0.25, 0.4):
         monkeypatch.setattr(two_phase, "SHARES", (share, share))
         assert corr_rr_plan([3, 3], 1.0, n, marginals).mse >= expected.mse * (1 - 1e-6)

@@ -46,7 +46,7 @@ def test_simplex_is_a_distribution(frequencies: list[float]) -> None:
 
 @given(FREQUENCIES)
 def test_simplex_satisfies_the_conditions_of_the_nearest_point(frequencies: list[float]) -> None:
-    # x is the projection of f iff one multiplier delta has x - f = delta where x > 0 and f + delta <= 0 where x = 0.
+    # x is the projection of f exactly if one delta has x - f = delta where x > 0, and f + delta <= 0 where x = 0.
     given_ = np.array(frequencies)
     result = simplex(an_estimate(given_)).frequencies
     shifts = (result - given_)[result > 0]
@@ -83,7 +83,7 @@ def test_simplex_leaves_a_distribution_alone() -> None:
 
 
 def test_simplex_of_huge_estimates_does_not_cancel() -> None:
-    # Estimates of tiny epsilon are of the order of 1e6: the shift must not lose the digits of the result.
+    # Estimates of tiny epsilon are of the order of 1e6, so the shift must not lose the digits of the result.
     result = simplex(an_estimate([1e9 + 0.25, 1e9, -3e9])).frequencies
     np.testing.assert_allclose(result, [0.625, 0.375, 0], atol=1e-6)
     assert result.sum() == pytest.approx(1, abs=1e-15)
@@ -113,7 +113,7 @@ def test_norm_sub_is_the_iteration_where_the_positive_sum_to_one_or_more(frequen
 def test_norm_sub_follows_the_definition_where_the_iteration_does_not() -> None:
     given_ = np.array([0.5, 0.1, -0.01])
     np.testing.assert_allclose(clip_then_shift(given_), [0.7, 0.3, 0.0])
-    # max(f + delta, 0) sums to one for delta = 0.41/3.
+    # The sum of max(f + delta, 0) is one for delta = 0.41/3.
     np.testing.assert_allclose(norm_sub(an_estimate(given_)).frequencies, given_ + 0.41 / 3)
 
 
@@ -137,8 +137,8 @@ def test_base_cut_rarely_keeps_a_category_that_nobody_holds() -> None:
     for _ in range(runs):
         cut = base_cut(grr.estimate(grr.simulate_aggregate(counts, rng)), confidence=0.9)
         wrong += bool(cut.frequencies[1:].any())
-    # Four of five comparisons at level 0.1/5 each: 0.08 at most. One-sided z bound at 1e-6; without Bonferroni the
-    # rate would be about 1 - 0.9^4 = 0.34.
+    # Four of five comparisons at level 0.1/5 each fail with at most 0.08. The z bound is one-sided at 1e-6. Without
+    # Bonferroni the rate would be about 1 - 0.9^4 = 0.34.
     bound = 0.08 + 4.76 * math.sqrt(0.08 * 0.92 / runs)
     assert 0.03 < wrong / runs < bound
 

@@ -277,7 +277,7 @@ def test_em_of_reports_and_of_their_aggregate_agree() -> None:
     of_reports = iterative_bayes_reports(grr, reports)
     of_aggregate = iterative_bayes(grr, grr.aggregate(reports))
     np.testing.assert_allclose(of_reports.frequencies, of_aggregate.frequencies, atol=1e-9)
-    # Any integer dtype: reports are matched by value.
+    # Any integer dtype works, because reports are matched by value.
     wide = iterative_bayes_reports(grr, reports.astype(np.int64))
     np.testing.assert_array_equal(wide.frequencies, of_reports.frequencies)
 

@@ -35,7 +35,7 @@ def test_vectors_from_counts(case: dict[str, Any]) -> None:
 
 
 def test_a_dominant_category_no_longer_loses_to_norm_sub() -> None:
-    # Paired over 30 collections: each difference at least 4.76 of its standard errors (one-sided 1e-6).
+    # The runs are paired over 30 collections. Each difference is at least 4.76 of its standard errors (one-sided 1e-6).
     mechanism, rng, runs, n = SubsetSelection(256, 4.0), SimulationRandomness(29), 30, 10_000
     errors = np.empty((runs, 3))
     for i in range(runs):
@@ -64,14 +64,14 @@ def test_variance_of_fixed_support_is_that_of_a_report_proportion(mechanism: Any
 
 @pytest.mark.parametrize("mechanism", [GRR(4, 0.5), SubsetSelection(8, 0.5), OUE(3, 0.5), OUE(8, 0.5)])
 def test_variances_are_those_of_repeated_collections(mechanism: Any) -> None:
-    # Centred frequencies, people and noise drawn anew: 3000 runs, each variance within 5 of its standard errors
-    # (23 comparisons, family-wise error 1.4e-5). Without the correction for OUE the ratio is 1.5 at k = 3.
+    # Centred frequencies have people and noise drawn anew in 3000 runs. Each variance is within 5 of its standard
+    # errors (23 comparisons, family-wise error 1.4e-5). Without the correction for OUE, the ratio is 1.5 at k = 3.
     rng, runs, n, k = SimulationRandomness(11), 3000, 2000, mechanism.k
     truth = np.full(k, 0.5 / (k - 1))
     truth[0] = 0.5
     population = Estimate(truth, n, *_noise(mechanism))
     if mechanism.name == "OUE":
-        population = Estimate(truth + 0.01, n, *_noise(mechanism))  # any sum but one; the projection undoes it
+        population = Estimate(truth + 0.01, n, *_noise(mechanism))  # any sum except one; the projection undoes it
     found = np.empty((runs, k))
     for i in range(runs):
         aggregate = mechanism.simulate_aggregate(rng.generator.multinomial(n, truth), rng)
@@ -174,7 +174,7 @@ def test_groups_of_a_single_estimate() -> None:
         hierarchical(single, groups=[[0]])
 
 
-# ---------------------------------------------------------------- what it says, keeps and refuses
+# ---------------------------------------------------------------- labels, steps and refusals
 
 
 def test_it_names_its_step_keeps_the_raw_estimate_and_has_no_intervals() -> None:
@@ -194,7 +194,7 @@ def test_processed_and_biased_estimates_are_refused() -> None:
         hierarchical(norm_sub(raw))
     with pytest.raises(NoIntervalError):
         hierarchical(hierarchical(raw[0]))
-    # An estimate that is biased from the start has no raw one behind it.
+    # An estimate that is biased from the start has no raw estimate behind it.
     with pytest.raises(NoIntervalError, match=r"got an estimate that was already processed by copies \(biased\)$"):
         hierarchical(replace(raw[0], processing=("copies (biased)",)))
     other: Any = np.array([0.5, 0.5])
@@ -227,7 +227,7 @@ def test_attributes_without_reports_stay_unknown_and_are_not_pooled() -> None:
 
 
 def test_no_noise_at_all() -> None:
-    # What nobody hides is known: the variance is bounded below, and nothing divides by zero.
+    # Without noise everything is known: the variance is bounded below, and nothing divides by zero.
     raw = Estimate(np.array([1.0, 0.0, 0.0]), 10, np.array(0.0), np.array(0.0))
     np.testing.assert_allclose(hierarchical(raw).frequencies, [1, 0, 0], atol=1e-9)
     beyond = Estimate(np.array([3.0, -1.0, -1.0]), 10, np.array(0.0), np.array(0.0))
@@ -238,7 +238,7 @@ def test_an_open_dictionary_with_one_found_category() -> None:
     assert hierarchical(Estimate(np.array([0.7]), 10, np.array(1.0), np.array(1.0))).frequencies.tolist() == [1.0]
 
 
-# ---------------------------------------------------------------- what it gains
+# ---------------------------------------------------------------- gains
 
 
 def correlated_records(n: int, d: int, copies: float, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -250,8 +250,9 @@ def correlated_records(n: int, d: int, copies: float, rng: np.random.Generator) 
 
 
 def test_pooling_beats_norm_sub_on_correlated_attributes() -> None:
-    # Paired over 60 collections: each difference of mean squared errors is at least 4.76 of its standard errors (one-
-    # sided 1e-6). Decoding every attribute alone, the decoder without its pool, does not reach the pooled error.
+    # The runs are paired over 60 collections. Each difference of mean squared errors is at least 4.76 of its standard
+    # errors (one-sided 1e-6). Decoding every attribute alone, which is the decoder without its pool, does not reach the
+    # pooled error.
     smp, rng, n, runs = SMP(sizes=(4,) * 4, epsilon=0.5), SimulationRandomness(17), 20_000, 60
     errors = np.empty((runs, 3))
     for i in range(runs):
@@ -267,7 +268,7 @@ def test_pooling_beats_norm_sub_on_correlated_attributes() -> None:
     projected, alone, pooled = errors.T
     assert z(projected - pooled) > 4.76
     assert z(alone - pooled) > 4.76
-    # Measured independently in this setting: 1.96e-3 and 7.5e-4, each to three or two digits.
+    # Measured independently in this setting, the errors are 1.96e-3 and 7.5e-4, to two or three digits.
     for found, expected, digits in ((projected, 1.96e-3, 5e-6), (pooled, 7.5e-4, 5e-6)):
         assert abs(found.mean() - expected) < 4.9 * found.std(ddof=1) / math.sqrt(runs) + digits
 

@@ -94,7 +94,7 @@ def test_steps_never_run_away(k: int, n: int) -> None:
         found = smooth(wave, aggregate).frequencies
         assert found.min() >= 0
         assert found.sum() == pytest.approx(1, abs=1e-9)
-        # Never much less likely than uniform answers are: not where a diverging step ended.
+        # The result is never much less likely than uniform answers. So no diverging step ended there.
         counts, channel = aggregate.counts, wave.channel()
         assert counts @ np.log(found @ channel) > counts @ np.log(channel.mean(axis=0)) - 3
 

@@ -127,6 +127,6 @@ def aggregates_agree(mechanism: Any, held: NDArray[np.int64], drawn: NDArray[np.
     if (np.abs(drawn.mean(axis=0) - mean) > z * np.sqrt(variance / draws) + 1e-9).any():
         return False
     deviation = drawn - mean
-    # Sums of many independent reports are near normal: Var(sample covariance) = (s_ii s_jj + s_ij^2)/draws.
+    # Sums of many independent reports are nearly normal, so Var(sample covariance) = (s_ii s_jj + s_ij^2)/draws.
     error = np.sqrt((np.outer(variance, variance) + covariance**2) / draws)
     return bool((np.abs(deviation.T @ deviation / draws - covariance) <= 1.1 * z * error + 1e-9).all())

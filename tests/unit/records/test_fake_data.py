@@ -41,7 +41,7 @@ def test_few_records_get_the_fakes_and_reports_of_many(sizes: tuple[int, ...], n
     assert found.tolist() == many.tolist()
 
 
-# -------------------------------------------------------------------- exact laws
+# -------------------------------------------------------------------- exact distributions
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
@@ -60,9 +60,9 @@ def test_the_amplified_budget_is_a_trap() -> None:
         rsfd = RSFD(sizes, amplified)
         assert round(float(log(largest_ratio(rsfd.channel(exact=True), sizes))), 3) == spent
         assert round(rsfd.privacy().epsilon, 3) == spent
-        # It is 0.5 between records that differ in one attribute,
+        # The bound is 0.5 between records that differ in one attribute.
         assert [round(value, 12) for value in rsfd.privacy().per_attribute] == [0.5] * len(sizes)
-    # but not even that where the attributes are not alike, or fakes are random values.
+    # It is not even that if the attributes are not alike, or if fakes are random values.
     amplified = math.log(2 * (math.exp(0.5) - 1) + 1)
     assert [round(value, 3) for value in RSFD((2, 4), amplified).privacy().per_attribute] == [0.456, 0.542]
     assert [round(value, 3) for value in RSFD((3, 3), amplified, "OUE", "random").privacy().per_attribute] == [0.55] * 2
@@ -75,7 +75,7 @@ def test_a_zero_prior_gives_its_attribute_away() -> None:
     assert rsrfd.privacy().per_attribute[1] < 0.9
     assert any("prior is zero" in remark for remark in rsrfd.privacy().remarks)
     assert not any("prior is zero" in remark for remark in RSRFD((2, 2), 1.0, ((0.5, 0.5),) * 2).privacy().remarks)
-    # Both attributes' zero values in one report cannot be.
+    # One report cannot have the zero values of both attributes.
     assert rows(RSRFD((2, 2), 1.0, ((1, 0), (0, 1))).outputs()) == [(0, 0), (0, 1), (1, 1)]
 
 
@@ -129,7 +129,7 @@ def test_realistic_reports_follow_the_channel(
     assert smallest(20_000, 1) > bound
     with always_interpreted():
         assert smallest(200, 2) > bound
-    # Mutants: uniform fakes; a biased attribute.
+    # Mutants: fakes are uniform; the attribute is biased.
     assert smallest(20_000, 1, [np.full(k, 1 / k) for k in sizes]) < bound
     monkeypatch.setattr(sampled_attribute, "sample_attributes", _biased)
     assert smallest(20_000, 1) < bound
@@ -156,8 +156,8 @@ def test_over_several_blocks_true_values_stand_in_their_own_rows(sizes: tuple[in
 @pytest.mark.parametrize(("oracle", "kind"), [*FAKES, ("GRR", "realistic")])
 def test_simulated_aggregates_follow_the_law(oracle: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = (2, 3)
-    held = np.array([400, 10, 3, 0, 90, 330])  # correlated
-    # At a large budget the covariance between attributes is large, too; random values have the smallest.
+    held = np.array([400, 10, 3, 0, 90, 330])  # these are correlated
+    # At a large budget the covariance between attributes is large, too. Random values have the smallest covariance.
     draws = 10_000 if kind == "random" else 4_000
     mechanism: Any = RSRFD(sizes, 4.0, _priors(sizes)) if kind == "realistic" else RSFD(sizes, 4.0, oracle, kind)
     outputs = mechanism.outputs()
@@ -171,7 +171,7 @@ def test_simulated_aggregates_follow_the_law(oracle: str, kind: str, monkeypatch
     assert aggregates_agree(mechanism, held, drawn(), states)
     assert mechanism.simulate_aggregate(records(sizes), held, SimulationRandomness(1)).n == 833
 
-    # Mutant: who samples what is drawn for every attribute on its own, as if marginal counts were enough.
+    # Mutant: who samples what is drawn for every attribute separately, as if marginal counts were enough.
     def independent(rows: Any, counts: Any, sizes: Any, rng: Any) -> Any:
         parts = []
         for j, k in enumerate(sizes):

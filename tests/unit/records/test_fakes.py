@@ -133,7 +133,7 @@ def test_reports_follow_the_channel(
     with always_interpreted():
         assert smallest(200, 2) > bound
     with monkeypatch.context() as patch:
-        # Mutant: the sampled attribute is biased, (uniform below d + 1) mod d.
+        # Mutant: the sampled attribute is biased, as (uniform below d + 1) mod d.
         for module in (sampled_attribute, fakes):
             patch.setattr(module, "sample_attributes", _biased)
         assert smallest(20_000, 1) < bound

@@ -102,7 +102,7 @@ def test_oracles_that_do_not_fit_are_refused(oracles: Any, message: str) -> None
 def test_a_payload_holds_the_bytes_of_the_oracles_own_report() -> None:
     mechanism = mixed()
     reports = mechanism.randomize(records_for(mechanism, 500), SimulationRandomness(2))
-    # Three uint16 of a set of 400 values; three integers of a hash function need 1 + 2 x 4 bytes.
+    # A set of 400 values has three uint16. Three integers of a hash function need 1 + 2 x 4 bytes.
     assert reports.payload.shape == (500, 9)
     assert reports.attribute.dtype == np.uint8
     for j, oracle in enumerate(mechanism.oracles):
@@ -156,7 +156,7 @@ def test_aggregating_in_blocks_is_aggregating_at_once(monkeypatch: pytest.Monkey
     assert mechanism.aggregate(([], [])) == Aggregate.empty(mechanism)
 
 
-# ---------------------------------------------------------------- reports of nobody
+# ---------------------------------------------------------------- no reports
 
 
 def of_codes() -> AdaptiveSMP:
@@ -183,7 +183,7 @@ def test_codes_are_counted_as_they_lie(tables: int, monkeypatch: pytest.MonkeyPa
     expected = column._grouped(reports.attribute, reports.payload)
     np.testing.assert_array_equal(column._states(reports.attribute, reports.payload), expected)
     np.testing.assert_array_equal(expected[-5:], np.bincount(reports.attribute))
-    monkeypatch.setattr(ByteColumn, "_grouped", None)  # all of it is counted as it lies
+    monkeypatch.setattr(ByteColumn, "_grouped", None)  # all reports are counted as they are
     mechanism.aggregate(reports)
     monkeypatch.undo()
     hole = mechanism.oracles[4].uncounted
@@ -265,7 +265,7 @@ def test_malformed_batches_are_refused(reports: Any, message: str) -> None:
         mixed().aggregate(reports)
 
 
-# ---------------------------------------------------------------- exact law
+# ---------------------------------------------------------------- exact distribution
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
@@ -298,7 +298,7 @@ def test_simulated_aggregates_have_the_errors_of_the_plan() -> None:
         errors.append([estimates[0].frequencies[2] - 0.3, estimates[1].frequencies[5]])
     observed = np.mean(np.square(errors), axis=0)
     expected = np.array([adaptive.variance(0.3, 2000, 0), adaptive.variance(0.0, 2000, 1)])
-    # A mean of 400 squares: relative standard deviation .07; five of them.
+    # A mean of 400 squares has a relative standard deviation of .07. Five of them are allowed.
     assert (np.abs(observed / expected - 1) < 0.35).all()
 
 
@@ -352,7 +352,7 @@ def test_reports_go_through_parquet(tmp_path: Path) -> None:
     assert list(survey.estimate(total)) == [f"a{j}" for j in range(5)]
 
 
-# ---------------------------------------------------------------- attributes whose mean is asked
+# ---------------------------------------------------------------- attributes with a mean
 
 
 @pytest.mark.parametrize("epsilon", [0.35, 2.0])

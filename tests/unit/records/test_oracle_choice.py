@@ -33,7 +33,7 @@ def test_the_best_oracle_by_size_and_budget() -> None:
     assert best_oracle(64, 4.0) == GRR(64, 4.0)
     assert best_oracle(40, 1.0) == SubsetSelection(40, 1.0)
     assert best_oracle(100_000, 1.0) == CountMeanSketch(100_000, 1.0, 4, "spread")
-    assert best_oracle(1 << 32, 1e-3).name == "CMS"  # beyond GRR's thresholds
+    assert best_oracle(1 << 32, 1e-3).name == "CMS"  # this size is beyond GRR's thresholds
     for k, epsilon in ((1, 1.0), (4, 0.0)):
         with pytest.raises(InvalidParameterError):
             best_oracle(k, epsilon)

@@ -48,7 +48,7 @@ def test_the_collector_sees_the_attribute_or_not(name: str) -> None:
     whole, length = mechanism.aggregate(reports).counts, sum(map(len, states))
     if mechanism.reveals == "one":
         np.testing.assert_array_equal(np.concatenate(states), whole[:length])
-    elif mechanism.singles:  # behind the one table of the pair
+    elif mechanism.singles:  # these are behind the only table of the pair
         np.testing.assert_array_equal(np.concatenate(states), whole[6 : 6 + length])
     else:
         assert not any(map(np.any, states))
@@ -87,7 +87,7 @@ def test_covariance_where_contributors_take_turns_is_that_of_estimates() -> None
     )
     expected = smp.covariance(f, n, 0)
     spread = np.sqrt(np.diag(expected))
-    # n_j varies by 1/sqrt(n) relative to n/d: the expected variance is larger by about 1/n relative, far below this.
+    # n_j varies by 1/sqrt(n) relative to n/d. So the expected variance is larger by about 1/n relative, far below this.
     error = np.sqrt((np.outer(spread**2, spread**2) + expected**2) / draws)
     assert (np.abs(np.cov(found.T) - expected) <= 6 * error).all()
 

@@ -143,7 +143,7 @@ def test_without_reports_of_an_attribute() -> None:
 @pytest.mark.long
 def test_simulated_aggregates_follow_the_law(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = (2, 3, 2)
-    held = np.array([400, 0, 10, 30, 0, 0, 1, 2, 300, 0, 0, 90])  # correlated
+    held = np.array([400, 0, 10, 30, 0, 0, 1, 2, 300, 0, 0, 90])  # these are correlated
     for oracle in ("GRR", "OUE"):
         smp = SMP(sizes, 1.0, oracle)
         outputs = smp.outputs()
@@ -157,7 +157,7 @@ def test_simulated_aggregates_follow_the_law(monkeypatch: pytest.MonkeyPatch) ->
         assert aggregates_agree(smp, held, drawn(), states)
         assert smp.simulate_aggregate(records(sizes), held, SimulationRandomness(1)).n == 833
         with monkeypatch.context() as patch:
-            # Mutant: every attribute is reported by a third, instead of by whoever samples it.
+            # Mutant: every attribute is reported by a third of the people, instead of by those who sample it.
             def equal(rows: Any, counts: Any, sizes: Any, rng: Any) -> Any:
                 parts, total = [], int(counts.sum())
                 for j, k in enumerate(sizes):
@@ -171,16 +171,18 @@ def test_simulated_aggregates_follow_the_law(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_variance() -> None:
-    # OUE at f = 0 over 4 attributes: 16 e/(e - 1)^2; +-1 point at 95% needs 0.57 million.
+    # OUE at f = 0 over 4 attributes has 16 e/(e - 1)^2, so +-1 point at 95% needs 0.57 million.
     variance = SMP((100,) * 4, 1.0, "OUE").variance(0.0, 1, 3)
     assert variance == pytest.approx(16 * math.e / (math.e - 1) ** 2, rel=1e-12)
     assert round(variance * (1.959964 / 0.01) ** 2 / 1e6, 2) == 0.57
-    # GRR, k = 4, eps = 1, f = 1/4, d = 2, n = 1000: p = e/(e + 3), q = 1/(e + 3), noise of 500 reports and sampling.
+    # The setting is GRR, k = 4, eps = 1, f = 1/4, d = 2, n = 1000. Then p = e/(e + 3), q = 1/(e + 3), with noise of 500
+    # reports and sampling.
     p, q = math.e / (math.e + 3), 1 / (math.e + 3)
     expected = (0.25 * p * (1 - p) + 0.75 * q * (1 - q)) / (500 * (p - q) ** 2) + 0.25 * 0.75 / 1000
     smp = SMP((4, 4), 1.0)
     assert smp.variance(0.25, 1000, 0) == pytest.approx(expected, rel=1e-12)
-    # And it is the variance of estimates: chi-squared bounds on 1500 of them, 1% for the expected n_j in place of n_j.
+    # This is also the variance of estimates: chi-squared bounds on 1500 of them, and 1% for the expected n_j in place
+    # of n_j.
     rng = SimulationRandomness(6)
     rows = np.stack([np.arange(4), np.zeros(4, dtype=int)], axis=1)
     drawn = [smp.estimate(smp.simulate_aggregate(rows, np.full(4, 250), rng))[0].frequencies[1] for _ in range(1500)]

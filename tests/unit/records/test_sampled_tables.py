@@ -48,13 +48,13 @@ def test_covariances_of_one_report_are_the_enumerated_ones(k: int, omega: int) -
     weights = np.stack([np.arange(k) - 1.7, np.eye(k)[1], np.ones(k), (-1.0) ** np.arange(k)])
     products = law.products(weights[:, None, :], weights[None, :, :], f)
     assert np.abs(products - weights @ expected @ weights.T).max() <= slack * k**3
-    # Margins: two rows of k/2 cells each, every cell of a row together.
+    # Margins have two rows of k/2 cells each, with every cell of a row together.
     rows = np.kron(np.eye(2), np.ones(k // 2))
     assert np.abs(law.lumped_covariance(rows @ f, k // 2) - rows @ expected @ rows.T).max() <= slack * k**2
-    # If a value of a row is held, or none is: noise only.
+    # If a value of a row is held, or none is, there is only noise.
     for held, noise in ((0, law.lumped_noise(k // 2)[1]), (k - 1, law.lumped_noise(k // 2)[0])):
         assert noise == pytest.approx(rows[0] @ enumerated(oracle, np.eye(k)[held]) @ rows[0], rel=1e-12)
-    if omega > 1:  # the mutant r1 = r2
+    if omega > 1:  # the mutant has r1 = r2
         mutant = SubsetLaw(law.p, law.q, law.r2, law.r2)
         assert np.abs(mutant.covariance(f) - expected).max() > 1e6 * slack
 
@@ -187,7 +187,7 @@ def test_the_error_for_contributors_is_exact_when_taken_once() -> None:
         own = sum(question[tuple(records[x, :2])] for x in people) / 4
         error += float(np.prod(joint[list(people)])) * ((mean - own) ** 2 + noise)
     assert table.variances(question[None])[0] == pytest.approx(error, rel=1e-12)
-    # The mutant that subtracts sampling group by group.
+    # This mutant subtracts sampling group by group.
     f = truth((0, 1)).ravel()
     noise_only = sum(
         float(one.n) * float(np.dot(one.frequencies.ravel(), law)) for one, law in zip(parts, laws, strict=True)
@@ -284,7 +284,7 @@ def test_variances_before_the_collection_are_those_of_expected_numbers() -> None
     tables = mechanism.expected_tables(n)
     covariance = sum(tables.margins.covariances[1].values()) - (np.eye(3) - 1 / 3) / 3 / n
     assert mechanism.covariance(np.full(3, 1 / 3), n, 1) == pytest.approx(np.asarray(covariance), rel=1e-12)
-    # Sampled: the spread of the estimates of many collections, 4 standard errors of a variance either way.
+    # By sampling, this is the spread of the estimates of many collections, within 4 standard errors of a variance.
     records = np.stack(
         [np.resize([0, 1], n), np.repeat([0, 1, 2], [3000, 1800, 1200]), np.resize([0, 1, 2, 3], n)], axis=1
     )
@@ -303,7 +303,8 @@ def test_linear_questions_of_an_attribute_take_the_margins_covariance(means: tup
     aggregate = mechanism.aggregate(mechanism.randomize(records, rng))
     estimate, tables = mechanism.estimate(aggregate)[2], mechanism.tables(aggregate)
     scores = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
-    # One estimate plugs in the average margin, the tables each part's own: covariances at one distribution.
+    # One estimate uses the average margin, and the tables use each part's own. So covariances are compared at one
+    # distribution.
     parts = tuple(
         Reported(one.part, one.n, np.full(one.part.sizes, 1 / one.frequencies.size), one.estimate)
         for one in tables.margins.reported

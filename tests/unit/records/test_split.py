@@ -97,7 +97,7 @@ def test_simulated_aggregates_follow_the_law() -> None:
     sizes = (2, 3, 2)
     for oracle in ("GRR", "OUE"):
         spl = SPL(sizes, 1.0, oracle)
-        held = np.array([400, 0, 10, 30, 0, 0, 1, 2, 300, 0, 0, 90])  # correlated
+        held = np.array([400, 0, 10, 30, 0, 0, 1, 2, 300, 0, 0, 90])  # these are correlated
         table = held.reshape(sizes)
         marginals = [table.sum(axis=(1, 2)), table.sum(axis=(0, 2)), table.sum(axis=(0, 1))]
         rng = SimulationRandomness(4)
@@ -105,14 +105,15 @@ def test_simulated_aggregates_follow_the_law() -> None:
         outputs = spl.outputs()
         states = np.array([spl.aggregate(outputs[o : o + 1]).counts for o in range(len(outputs))], dtype=np.float64)
         assert aggregates_agree(spl, held, drawn, states)
-        # Mutant: budget not split.
+        # Mutant: the budget is not split.
         greedy = SPL(sizes, 3.0, oracle)
         drawn = np.array([greedy.simulate_aggregate(marginals, rng).counts for _ in range(SIMULATIONS)])
         assert not aggregates_agree(spl, held, drawn, states)
 
 
 def test_variance_is_the_textbook_one() -> None:
-    # OUE at f = 0: 4 e^(eps/d)/(e^(eps/d) - 1)^2 = 63.66769... for eps/d = 1/4; +-1 point at 95% needs 2.45 million.
+    # OUE at f = 0 has 4 e^(eps/d)/(e^(eps/d) - 1)^2 = 63.66769... for eps/d = 1/4, so +-1 point at 95% needs 2.45
+    # million.
     variance = SPL((100,) * 4, 1.0, "OUE").variance(0.0, 1, 2)
     assert variance == pytest.approx(4 * math.exp(0.25) / (math.exp(0.25) - 1) ** 2, rel=1e-12)
     assert round(variance * (1.959964 / 0.01) ** 2 / 1e6, 2) == 2.45

@@ -99,9 +99,9 @@ def test_unequal_words_are_drawn_again() -> None:
     choices = np.empty((4, 2), dtype=np.uint8)
     half = 2**63
     uniform_rows(Scripted([half, 0, 2**64 - 1, 0, 0, half, half]), (3, 5), choices)
-    # Row 1 takes the second replacement (the first is 0 again), row 3 the first that is accepted.
+    # Row 1 takes the second replacement, because the first is 0 again. Row 3 takes the first that is accepted.
     assert choices.tolist() == [[1, 2], [1, 2], [2, 4], [1, 2]]
-    # Without the bounds' product dividing badly nothing is drawn again.
+    # If the bounds' product divides the range evenly, nothing is drawn again.
     uniform_rows(Scripted([0, 0, half, half]), (4, 2), choices)
     assert choices.tolist() == [[0, 0], [0, 0], [2, 0], [2, 0]]
 

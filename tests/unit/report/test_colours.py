@@ -18,5 +18,5 @@ def test_the_scale_falls_in_lightness_from_zero_to_epsilon_and_text_stays_readab
     assert (shade(-1), shade(2)) == (STOPS[0], STOPS[-1])
     for part in range(101):
         ink, paper = sorted((lightness(text_on(part / 100)), levels[part]))
-        # 4.17 is the best that black or white can do on the colour in the middle.
+        # 4.17 is the best contrast of black or white on the colour in the middle.
         assert (paper + 0.05) / (ink + 0.05) > 4.0, part

@@ -58,7 +58,7 @@ def test_summary_takes_numbers_from_the_raw_estimate_and_processed_ones_beside()
 
 def test_simultaneous_intervals_count_every_category_of_every_attribute() -> None:
     summary = summary_of(estimate([0.5, 0.5]), estimate([0.2, 0.3, 0.5], attribute="b"), simultaneous=True)
-    # Bonferroni over five: z of 1 - 0.05/10.
+    # Bonferroni over five intervals uses the z of 1 - 0.05/10.
     half = (summary.attributes[0].upper - summary.attributes[0].lower) / 2
     assert half.tolist() == pytest.approx([2.575829304 * 0.0632455532] * 2)
     assert "all 5 hold together" in summary.interval_text
@@ -243,7 +243,7 @@ def test_large_domains_list_the_largest_estimates() -> None:
     text = printed(summary_of(estimate(list(frequencies))))
     assert f"\n{k - 1} " in text
     assert "and 900 categories with smaller estimates" in text
-    # Nobody asked for a selection, but it is one.
+    # Nobody asked for a selection, but the output is a selection.
     said = (
         "Every interval holds for its own category, and does not allow for this selection. With --top, the intervals "
         "allow for it."
@@ -292,7 +292,7 @@ def test_page_compares_several_summaries_on_one_axis() -> None:
     axes = re.findall(r'<text x="([^"]+)" y="13"[^>]*>([^<]+)<', page)
     assert len(axes) % 2 == 0
     assert axes[: len(axes) // 2] == axes[len(axes) // 2 :]
-    # Numbers of more digits beside one of them would shift the other's axis.
+    # If one of them had numbers with more digits, the other's axis would shift.
     columns = re.findall(r'<col width="([0-9]+)"/>', page)
     assert columns[: len(columns) // 2] == columns[len(columns) // 2 :]
     assert len(columns) == 6

@@ -54,7 +54,7 @@ def test_a_promise_in_a_title_is_quoted() -> None:
     assert f"<h1>“{lie}”</h1>" in body
     assert html.count(lie) == html.count(f"“{lie}”")
     assert truth in body[body.index("What contributors were promised") :]
-    # In the picture from top to bottom.
+    # The picture has the same order from top to bottom.
     figure = draw(page)
     figure.draw_without_rendering()
     from_above = sorted(written(figure), key=lambda text: -text.get_window_extent().y1)

@@ -91,7 +91,8 @@ def test_no_mechanism_leaks_more_in_total_than_the_one_that_stands_for_all() -> 
         joint = generator.dirichlet(np.full(27, 0.3)).reshape(3, 3, 3)
         others = []
         for _ in range(3):
-            # Rows of a random channel within e of each other: weights in [1, e], renormalised by a common slack column.
+            # Rows of a random channel are within e of each other: weights in [1, e], renormalised by a common slack
+            # column.
             weights = 1 + E1 * generator.random((3, 5)) * generator.integers(0, 2, (3, 5))
             scaled = weights / (weights.sum(axis=1).max() * 1.5)
             others.append(np.column_stack([scaled, 1 - scaled.sum(axis=1)]))
@@ -107,7 +108,7 @@ def test_no_mechanism_leaks_more_in_total_than_the_one_that_stands_for_all() -> 
 
 def test_the_matrix_is_asymmetric_and_rows_are_about_whom() -> None:
     summary = bald_and_male()
-    # P(male | bald) = 0.9, P(male | not) = 4/9; P(bald | male) = 9/49, P(bald | not) = 1/51.
+    # P(male | bald) = 0.9, P(male | not) = 4/9, P(bald | male) = 9/49, P(bald | not) = 1/51.
     about_bald = math.log((1 + 0.9 * E1) / (1 + 4 / 9 * E1))
     about_bald = max(about_bald, math.log((1 + 5 / 9 * E1) / (1 + 0.1 * E1)))
     about_male = math.log((1 + 9 / 49 * E1) / (1 + E1 / 51))
@@ -154,7 +155,8 @@ def test_what_is_not_released_is_asked_about_only() -> None:
     assert summary.about == [2]
     assert [pair.target for pair in summary.strongest] == ["c", "c"]
     everything = of_chain(3, ("a", "b", "c"))
-    # Given c, a says nothing beyond b in a chain: nearly what b alone says, and less than with c's own release.
+    # Given c, a says nothing beyond b in a chain. So the leakage is nearly what b alone says, and less than with c's
+    # own release.
     assert summary.matrix[2, 1] <= summary.totals[0].total.epsilon < everything.totals[2].total.epsilon
     assert summary.prior_free == pytest.approx(2.0)
     assert "0.00" in total_lines(summary, 80)[-1]
@@ -185,7 +187,8 @@ def test_few_records_are_warned_about_and_give_a_range() -> None:
 
 
 def test_the_range_of_few_records_holds_their_own_figure() -> None:
-    # Nobody with the rare answer says yes: an empty cell puts the records' own figure at the end of what is possible.
+    # Nobody with the rare answer says yes. This empty cell puts the records' own figure at the end of the possible
+    # range.
     records = np.repeat([[0, 0], [0, 1], [1, 1]], [60, 40, 3], axis=0)
     for seen in (records, np.concatenate([records, np.repeat([[1, 0]], 2, axis=0)])):
         for pair in summarize(seen, schema_of(("rare", "b")), 5.0, source="x.csv", release="by any").strongest:
@@ -546,4 +549,4 @@ def test_numbers_of_bars_stand_beside_their_bars() -> None:
         assert isinstance(bar, Rectangle)
         own, its = bar.get_window_extent(), beside[number].get_window_extent()
         assert its.x0 > axes.bbox.x1
-        assert (its.y0 + its.y1) / 2 == pytest.approx((own.y0 + own.y1) / 2, abs=1.0)  # a pixel, of 27
+        assert (its.y0 + its.y1) / 2 == pytest.approx((own.y0 + own.y1) / 2, abs=1.0)  # this is one pixel of 27

@@ -31,7 +31,7 @@ def attributes(draw: st.DrawFn) -> Attribute:
         low = draw(st.integers(-1000, 1000)) / draw(st.sampled_from([1, 10, 8]))
         keys |= {"range": (low, low + draw(st.integers(1, 10**6)) / 4), "grid": draw(st.integers(2, 40))}
         keys |= {"clip": draw(st.booleans()), "ask": draw(st.sampled_from([None, "shares", "mean"]))}
-        # A label may be a point's; then the attribute is refused, which is another test.
+        # A label may equal a point's label. Then the attribute is refused, which is another test.
         keys |= {"missing": missing and f"m{missing}", "other": other and f"o{other}"}
         return Attribute(name, **keys)
     if kind == "ordered" and draw(st.booleans()):

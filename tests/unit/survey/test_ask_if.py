@@ -37,7 +37,7 @@ def test_whoever_is_not_asked_has_the_declared_code_whatever_stands_in_the_table
     emptied["smoker"] = ANSWERS["smoker"]
     assert SCHEMA.encode(emptied, SimulationRandomness(1)).tolist() == codes.tolist()
     assert SCHEMA.decode(codes).to_pydict()["much"] == ["many", "not asked", "not asked", "not asked"]
-    # What tells whether two files hold the same answers is the same, too.
+    # The digest that tells whether two files have the same answers is the same, too.
     one, other = SCHEMA.read(ANSWERS), SCHEMA.read(emptied)
     assert one.decimals.tolist() == other.decimals.tolist() == [["5e0"], [""], [""], [""]]
     assert not one.thresholds[1:].any()
@@ -135,7 +135,8 @@ def test_the_guarantee_is_about_the_whole_record_with_its_branch() -> None:
     assert all(sum(law) == 1 for law in laws.values())
     worst = max(p / q for one in laws.values() for other in laws.values() for p, q in zip(one, other, strict=True))
     assert 0.99 * epsilon < math.log(worst) <= epsilon
-    # Leaving the answer out instead would tell who smokes for certain: some report has probability 0 for the others.
+    # Leaving the answer out would tell for certain who smokes, because some report would have probability 0 for the
+    # others.
     assert all(min(law) > 0 for law in laws.values())
     stated = SPL(schema.sizes, epsilon).privacy()
     assert math.log(worst) <= stated.epsilon

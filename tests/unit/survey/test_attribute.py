@@ -35,7 +35,7 @@ def test_every_schema_comes_back_from_its_document(drawn: list[Attribute]) -> No
     try:
         schema = Schema(tuple(drawn))
     except InvalidParameterError:
-        return  # two columns of one name
+        return  # two columns have the same name
     document = json.loads(schema.to_json())
     new = any(set(VERSION_2) & attribute.keys() for attribute in document["attributes"])
     assert document["format_version"] == (2 if new else 1)
@@ -100,7 +100,7 @@ DOCS = Path(__file__).parents[3] / "docs" / "schema.md"
 
 def test_the_reference_has_every_key_and_its_examples_are_attributes() -> None:
     text = DOCS.read_text()
-    # Of four cells: those of three are keys of the document and of a dictionary.
+    # These rows have four cells. Rows of three cells are keys of the document and of a dictionary.
     rows = re.findall(r"^\| `(\w+)` \|(?:[^|\n]+\|){3}$", text, flags=re.MULTILINE)
     assert sorted(rows) == sorted(entry.name for entry in dataclasses.fields(Attribute))
     examples = [json.loads(block) for block in re.findall(r"```json\n(.*?)```", text, flags=re.DOTALL)]

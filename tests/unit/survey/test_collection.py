@@ -382,7 +382,7 @@ def test_no_file(tmp_path: Path) -> None:
         Collection.load(tmp_path / "survey.json")
 
 
-# -------------------------------------------------------------------- estimators and phases before
+# -------------------------------------------------------------------- estimators and earlier phases
 
 
 def test_named_estimators_exist_and_keep_the_domains() -> None:

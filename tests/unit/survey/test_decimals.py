@@ -204,7 +204,7 @@ def test_tables_in_memory_are_read_as_files_are(tmp_path: Path) -> None:
     ):
         codes = schema.encode(table, SimulationRandomness(3))
         assert codes.tolist() == np.concatenate(parts).tolist()
-    # Programs write points; cells that speak against it decide, and who knows better says so.
+    # Programs write points. Cells that contradict this decide, and a person who knows better can say so.
     assert schema.encode({"rent": ["1.500"]}, SimulationRandomness(3))[0, 0] <= 1
     assert schema.encode({"rent": ["1.500"]}, SimulationRandomness(3), decimal="comma").tolist() == [[15]]
     with pytest.raises(AmbiguousNumbersError, match="the column rent of the table: if 1,500 is 1500 there, pass"):

@@ -72,7 +72,7 @@ def test_words_through_a_sketch() -> None:
     aggregate = sketch.aggregate(sketch.randomize(held, SimulationRandomness(3)))
     estimate = sketch.estimate(aggregate, queries=dictionary.codes(asked)).named("word", asked)
     assert estimate.labels == tuple(asked)
-    # Six standard errors: two-sided 2e-9 each.
+    # Six standard errors are exceeded with 2e-9 each, two-sided.
     assert (np.abs(estimate.frequencies - [0.1, 0.9, 0.0]) < 6 * estimate.standard_errors).all()
     assert estimate.standard_errors.max() < 0.04
 
@@ -85,7 +85,7 @@ def test_fingerprints_are_keyed_blake2b() -> None:
     ]
     assert fingerprint(texts, key).tolist() == expected
     assert fingerprint(texts, key).dtype == np.uint64
-    # A literal, so that fingerprints stay what published collections were made with.
+    # This is a literal, so that fingerprints stay those of published collections.
     assert fingerprint(["red", "green"], b"colours, 2026").tolist() == [460955519491917312, 12764628955807076506]
     assert not set(fingerprint(texts, key).tolist()) & set(fingerprint(texts, b"another").tolist())
     assert fingerprint([], key).shape == (0,)

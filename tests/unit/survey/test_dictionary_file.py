@@ -154,7 +154,7 @@ def test_open_text_reaches_the_mechanism_as_it_is(tmp_path: Path) -> None:
     hunt = Collection(schema, HeavyHitters(epsilon=6.0, max_bytes=4))
     reports = hunt.randomize({"word": ["lamp"] * 30_000 + [None] * 30_000}, SimulationRandomness(1))
     found = hunt.estimate(hunt.aggregate(reports), threshold=5.0)["word"]
-    # "(none)" is longer than the four bytes that are looked at.
+    # "(none)" is longer than the four bytes that are searched.
     assert set(found.labels) == {"lamp", "(non"}
     assert np.abs(found.frequencies - 0.5).max() < 6 * found.standard_errors.max()
     hunt.save(tmp_path / "hunt.json")

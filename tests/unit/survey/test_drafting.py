@@ -164,7 +164,7 @@ def test_short_spans_of_whole_numbers_are_ordered_with_what_lies_between() -> No
     assert _drafted(["0", "10.0", "3", "5", "6", "9", ""] * 20)[0] == Attribute(
         "a", tuple(map(str, range(11))), missing="missing", kind="ordered"
     )
-    # Two values are codes of something, ten far apart too; halves are no whole numbers.
+    # Two values are codes of something, even if they are ten apart. Halves are not whole numbers.
     assert _drafted([0, 1] * 20)[0] == Attribute("a", ("0", "1"))
     assert _drafted([101, 204, 310] * 20)[0] == Attribute("a", ("101", "204", "310"))
     assert _drafted([0.5, 1, 1.5] * 20)[0] == Attribute("a", ("0.5", "1", "1.5"))
@@ -235,7 +235,7 @@ def test_several_answers_in_a_cell_or_a_list() -> None:
     assert _drafted([*lists, None])[0] == Attribute("a", ("phone", "radio", "tv"), missing="missing", kind="multiple")
     with_comma = pa.array([["x;y"], ["x;y", "z"]] * 20)
     assert _drafted(with_comma)[0] == Attribute("a", ("x;y", "z"), kind="multiple", separator="|")
-    # A comma inside a category is none; neither is one answer with a semicolon.
+    # A comma inside of a category does not divide answers. Nor does a semicolon in a single answer.
     for column in (["Paris, France", "Lyon, France", "Berlin, Germany"] * 20, ["a; b", "c", "d"] * 20):
         plain = _drafted(column)[0]
         assert plain is not None

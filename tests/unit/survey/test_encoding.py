@@ -70,7 +70,7 @@ def test_chunks_do_not_matter(chunks: list[list[str]]) -> None:
     assert schema.encode(table)[:, 0].tolist() == expected
 
 
-# -------------------------------------------------------------------- which answer is which category
+# -------------------------------------------------------------------- answers and categories
 
 
 def test_text_is_matched_exactly() -> None:

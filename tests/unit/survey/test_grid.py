@@ -159,7 +159,7 @@ HALF, QUARTER = 2**63, 2**62
         ("3", "0.25", (HALF - 1, QUARTER - 1), [2, 0, 1]),
         ("3", "0.25", (HALF, QUARTER), [1, 0, 0]),
         ("3.0", ".25", (0, 2**64 - 1), [2, 0, 0]),
-        # A word is drawn, and does nothing, for a missing answer, one on a point, and a clipped one.
+        # A word is drawn but not used for a missing answer, an answer on a point, and a clipped answer.
         ("", "0.25", (0, QUARTER - 1), [5, 0, 1]),
         ("4", "7", (0, 0), [2, 0, 1]),
         ("8", "1", (0, 0), [4, 0, 1]),

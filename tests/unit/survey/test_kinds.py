@@ -35,7 +35,7 @@ def test_what_is_asked_decides_the_mechanism() -> None:
     assert collection(Schema((income,)), 2.0).mechanism == SquareWave(21, 2.0)
     shares = Attribute("income", kind="numeric", range=(0, 1000), grid=21, ask="shares")
     assert not isinstance(collection(Schema((shares,)), 2.0).mechanism, SquareWave)
-    # Of records: through square waves where one attribute is sampled, as it is but for the largest budgets.
+    # In records, square waves are used if one attribute is sampled, which is so except for the largest budgets.
     both: Any = collection(Schema((stars, DEVICES, income)), 1.0)
     assert both.mechanism == AdaptiveSMP((5, 2, 2, 2, 21), 1.0, oracles_for((5, 2, 2, 2, 21), 1.0, [4]))
     assert both.mechanism.oracles[4] == SquareWave(21, 1.0)

@@ -254,7 +254,7 @@ def test_the_delimiter_is_taken_where_truth_and_population_are_read(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    # Divided at ":", which is never guessed.
+    # The file is divided at ":", which is never guessed.
     Path("a.csv").write_text("age:smokes\n" + "young:yes\nold:no\nold:yes\n" * 50)
 
     def run(*arguments: str) -> None:

@@ -54,7 +54,7 @@ def test_all_boxes_of_a_question_have_their_shares_together_under_spl(oracle: st
     share = float(Fraction(epsilon) * len(columns) / len(sizes))
     assert bound.status == "exact"
     assert bound.epsilon == pytest.approx(share, rel=1e-15)
-    # What the code does stays below it, and only by the rounding of thresholds.
+    # The code stays below the bound, and only by the rounding of thresholds.
     assert math.log(enumerated(spl, columns)) == pytest.approx(share, rel=1e-12)
     assert enumerated(spl, columns) == math.prod(enumerated(spl, (j,)) for j in columns)
     assert bound.epsilon > 1.9 * spl.privacy().per_attribute[columns[0]]
@@ -67,7 +67,7 @@ def test_where_a_report_is_about_some_columns_only_the_bound_holds(name: str) ->
         bound = found.privacy().question("devices", columns)
         assert math.log(enumerated(found, columns)) <= bound.epsilon * (1 + 1e-12)
         assert bound.epsilon <= 1.5
-        # Nothing of these adds up to the whole, so that no sum is known to be attained.
+        # None of these parts adds up to the whole. So no sum is known to be attained.
         assert bound.status == "upper bound"
     whole = found.privacy().question("all", (0, 1, 2))
     assert (whole.epsilon, whole.status) == (1.5, "exact")

@@ -185,7 +185,7 @@ def test_spelled_names_are_found_in_typescript(code: str, names: list[str]) -> N
     assert [name for _, name in spelled_in_typescript(code)] == names
 
 
-# ---------------------------------------------------------------------- what tells a kind
+# ---------------------------------------------------------------------- recognition of a kind
 
 
 def test_a_key_tells_the_kind_and_excludes_others() -> None:

@@ -32,7 +32,7 @@ def test_only_texts_that_are_equal_are_found(known: list[str], data: st.DataObje
     column = pa.array(asked, pa.string()).slice(offset)
     expected = [2 * known.index(text) if text in known else None for text in asked[offset:]]
     assert looked_up(table, column) == (None if None in expected else expected)
-    few = looked_up(table, column.slice(0, 3))  # interpreted
+    few = looked_up(table, column.slice(0, 3))  # this run is interpreted
     assert few == (None if None in expected[:3] else expected[:3])
 
 
@@ -52,7 +52,7 @@ def test_nothing_is_read_behind_the_last_text() -> None:
         for last in ("", "a", "abcdefgh", "abcdefghi"):
             content = np.frombuffer(b"a" * length + last.encode(), np.uint8)
             offsets = np.array([*range(length + 1), len(content)], dtype=np.int32)
-            # A column in memory that ends where its texts end, as columns of others may.
+            # The column in memory ends where its texts end, as columns of other programs may.
             buffers = [None, pa.py_buffer(offsets), pa.py_buffer(content.copy())]
             column = pa.Array.from_buffers(pa.string(), length + 1, buffers)
             assert looked_up(table, column) == [1] * length + [("", "a", "abcdefgh", "abcdefghi").index(last)]

@@ -58,7 +58,8 @@ def test_variance_vectors(m: int) -> None:
     rows = [row for row in VECTORS["variance"] if row["m"] == m]
     assert len(rows) == 32
     for row in rows:
-        # The exact collision probability of the smallest modulus, or 1/m, which the largest approaches to 1e-17.
+        # This is the exact collision probability of the smallest modulus, or 1/m, which the largest modulus approaches
+        # to 1e-17.
         k = 2**31 if row["cbar"] == 1 / m else 2
         variance = CountMeanSketch(k, row["eps"], m).variance(row["f"], row["n"])
         assert variance == pytest.approx(row["var"], rel=1e-12)
@@ -229,7 +230,7 @@ def test_variance_is_the_observed_one() -> None:
         estimates = (supports(sketch, reports, v).reshape(draws, n).mean(axis=1) - p0) / (p1 - p0)
         scatter = (draws - 1) * estimates.var(ddof=1)
         assert low < scatter / sketch.variance(f, n) < high
-        if f == 0.75:  # Mutant: the variance of a rare value, whatever f is.
+        if f == 0.75:  # this mutant has the variance of a rare value, whatever f is
             assert scatter / sketch.variance(0.0, n) > high
 
 

@@ -46,7 +46,7 @@ def _works(sketch: CountMeanSketch) -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("k", DOMAINS)
 def test_a_sketch_that_is_constructed_can_be_added_up(family: str, k: int) -> None:
-    for epsilon in EPSILONS[:: 1 if family != "binary" else 4]:  # which multiplies every report by every value
+    for epsilon in EPSILONS[:: 1 if family != "binary" else 4]:  # “binary” multiplies reports by values
         _works(CountMeanSketch(k, epsilon, family=family))
 
 
@@ -120,11 +120,12 @@ def test_cells_that_were_given_are_kept_and_refused_when_added_up() -> None:
 @pytest.mark.parametrize(
     ("k", "epsilon", "m", "variance"),
     [
-        # One report's variance at f = 1/k with these cells, from the exact p, q and c = (D/m - 1)/(D - 1):
-        (65_536, 10.0, 4096, 3.462e-4),  # 1.970e-4 with 16,384 cells, whose state has 2^29 counters
-        (65_536, 11.0, 4096, 2.797e-4),  # 5.780e-5 with 32,768
-        (65_536, 20.0, 4096, 2.441e-4),  # 4.123e-9 with 65,536
-        (300, 20.0, 8192, 5.833e-8),  # 4.523e-7 with 65,536: no two values collide, and fewer cells are likelier kept
+        # The numbers are one report's variance at f = 1/k with these cells, from the exact p, q and c = (D/m - 1)/(D -
+        # 1).
+        (65_536, 10.0, 4096, 3.462e-4),  # 16,384 cells give 1.970e-4, but their state has 2^29 counters
+        (65_536, 11.0, 4096, 2.797e-4),  # 32,768 cells give 5.780e-5
+        (65_536, 20.0, 4096, 2.441e-4),  # 65,536 cells give 4.123e-9
+        (300, 20.0, 8192, 5.833e-8),  # 65,536 cells give 4.523e-7 without collisions; fewer are likelier kept
     ],
 )
 def test_what_fewer_cells_cost(k: int, epsilon: float, m: int, variance: float) -> None:

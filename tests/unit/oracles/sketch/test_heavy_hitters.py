@@ -79,7 +79,8 @@ def test_given_strings_are_counted_without_bias() -> None:
         for seed in range(200)
     ]
     values = np.array([estimate.frequencies for estimate in estimates])
-    # Groups are small here (100 reports of 1000): sampling which contributors report the longest prefix adds noise too.
+    # Groups are small here (100 reports of 1000). So it also adds noise which contributors are sampled to report the
+    # longest prefix.
     z = (values.mean(axis=0) - [0.6, 0.1, 0.0]) / (values.std(axis=0, ddof=1) / np.sqrt(len(values)))
     assert (np.abs(z) < 5.3).all()
     assert estimates[0].labels == ("yes", "naïve", "nobody")
@@ -95,7 +96,7 @@ def test_folds_are_linear_and_differ_from_group_to_group() -> None:
         assert ((a ^ b) == both).all()
         assert 0 <= a.min() <= a.max() < 1 << 16
         folds.append(a)
-    # Two bytes are told apart; longer prefixes have two unrelated folds.
+    # Two bytes can be told apart. Longer prefixes have two unrelated folds.
     assert (folds[0] == folds[1]).all()
     assert len(np.unique(hunt.fold(np.array([[a, b] for a in range(256) for b in range(256)], np.uint8), 0))) == 1 << 16
     assert all((folds[g] != folds[g + 1]).mean() > 0.99 for g in range(2, hunt.groups, 2))
@@ -186,7 +187,7 @@ def test_nothing_frequent_gives_an_empty_list() -> None:
     found = hunt.estimate(hunt.aggregate(hunt.randomize(["a", "b", "c"] * 5, dn.SimulationRandomness(1))))
     assert found.k == 0
     assert found.to_arrow().num_rows == 0
-    # At least the 2^16 first prefixes, and 256 bytes after each that was kept.
+    # The number is at least the 2^16 first prefixes, and 256 bytes after each prefix that was kept.
     assert found.looked_at == 256 * 10_000
     assert hunt.estimate(hunt.aggregate(hunt.randomize(["a"], dn.SimulationRandomness(1))), ["a"]).looked_at == 0
 

@@ -20,7 +20,7 @@ from tests.unit.oracles.sketch.sketch_laws import FAMILY_WISE_ERROR, largest_z
 
 @pytest.mark.parametrize(
     ("epsilon", "m"),
-    # round(e^epsilon) + 1; ln 1.5 = 0.405465..., e^4 = 54.598, e^5 = 148.413, e^22.18 = 4.2919e9.
+    # m is round(e^epsilon) + 1, with ln 1.5 = 0.405465..., e^4 = 54.598, e^5 = 148.413, e^22.18 = 4.2919e9.
     [(1e-6, 2), (0.4054, 2), (0.4055, 3), (0.5, 3), (1.0, 4), (2.0, 8), (4.0, 56), (5.0, 149), ("0.5", 3)],
 )
 def test_olh_is_a_sketch_of_this_many_cells(epsilon: Any, m: int) -> None:
@@ -33,7 +33,8 @@ def test_blh_is_a_sketch_of_two_cells() -> None:
 
 
 def test_olh_variance_is_the_textbook_one() -> None:
-    # Wang et al. (2017): 4 e^eps/(n (e^eps - 1)^2) at f = 0; e^1 gives 3.6827. Rounding m = 3.718 to 4 costs 0.3%.
+    # Wang et al. (2017) have 4 e^eps/(n (e^eps - 1)^2) at f = 0, which is 3.6827 for e^1. Rounding m = 3.718 to 4 costs
+    # 0.3%.
     assert OLH(2**20, 1.0).variance(0.0, 1) == pytest.approx(3.6827, rel=3e-3)
     assert OLH(2**20, 1.0).variance(0.0, 1000) * 1000 == pytest.approx(OLH(2**20, 1.0).variance(0.0, 1))
 
@@ -49,7 +50,7 @@ def test_the_factors_of_a_channel_too_large_to_list(k: int, epsilon: float) -> N
     assert response.shape == (sketch.m, sketch.m)
     assert sum(response[0], Fraction(0)) == 1
     assert response.max() / response.min() == sketch.implemented_ratio()
-    # Tight from both sides: ln ratio within 1e-15 below epsilon, at 64-bit thresholds and these m.
+    # The bound is tight from both sides: the ln ratio is within 1e-15 below epsilon, at 64-bit thresholds and these m.
     assert epsilon * (1 - 1e-12) <= sketch.implemented_epsilon() <= epsilon * (1 + 1e-12)
     p, q, c = response.max(), response.min(), sketch.collision_probability
     assert sketch.support_probabilities == (p, c * p + (1 - c) * q)
@@ -81,7 +82,7 @@ def test_answers_out_of_range_are_named() -> None:
 
 
 def test_hostile_reports_are_named() -> None:
-    sketch = OLH(10, 1.0)  # P = 29, m = 4
+    sketch = OLH(10, 1.0)  # here P = 29 and m = 4
     good = sketch.randomize(np.arange(10), SimulationRandomness(1))
     hostile = {"a0": 29, "a1": 2**32 - 1, "value": 4}
     for name, wrong in hostile.items():

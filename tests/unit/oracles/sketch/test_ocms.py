@@ -28,7 +28,7 @@ def test_spread_is_not_the_choice_where_a_power_of_two_is_wrong(epsilon: float) 
     assert spread.excess > 0.15
     assert chosen.excess < 0.10
     assert f"spread could only have m={spread.m}" in choice.reason
-    # Where one of the powers is the right number anyway, nothing speaks against it: 1 + e^1 and 1 + e^2 are near 4, 8.
+    # If one of the powers is the right number anyway, nothing speaks against it: 1 + e^1 and 1 + e^2 are near 4 and 8.
     assert OCMS(2**20, 2.0, "mse").family == OCMS(2**20, 4.0, "mse").family == "spread"
 
 

@@ -70,11 +70,11 @@ def test_the_bound_holds_with_its_confidence_over_all_pilots(mechanism: Any, com
         own += chance * (upper_frequency(mechanism, count, n, confidence) >= float(commonest))
         counts[count] = counts.get(count, Fraction(0)) + chance
     assert everything == 1
-    # The commonest value's own count is binomial, exactly, whatever the hash functions do to other values.
+    # The commonest value's own count is exactly binomial, whatever the hash functions do to other values.
     s = p0 + commonest * (p1 - p0)
     assert counts == {c: math.comb(n, c) * s**c * (1 - s) ** (n - c) for c in counts}
     assert float(holds) >= float(own) >= confidence
-    # And it is no wider than that: the limit of the largest count that is allowed to fail is too low.
+    # The bound is not wider than necessary: the limit of the largest count that is allowed to fail is too low.
     failing = [c for c in range(n + 1) if upper_frequency(mechanism, c, n, confidence) < float(commonest)]
     assert own == 1 - sum((counts.get(c, Fraction(0)) for c in failing), Fraction(0))
     next_one = sum((counts.get(c, Fraction(0)) for c in range(len(failing) + 1)), Fraction(0))
@@ -97,7 +97,7 @@ def test_the_bound_is_that_of_the_largest_count() -> None:
     mechanism = OUE(4, 1.0)
     aggregate = mechanism.aggregate(np.repeat(np.array([[1], [5], [8]], dtype=np.uint8), [30, 10, 20], axis=0))
     bound = max_frequency_bound(aggregate, 0.9)
-    assert (bound.value, bound.n, bound.confidence) == (0, 60, 0.9)  # supported 40 of 60 times
+    assert (bound.value, bound.n, bound.confidence) == (0, 60, 0.9)  # the value is supported 40 of 60 times
     assert bound.max_frequency == upper_frequency(mechanism, 40, 60, 0.9)
     assert bound.estimate == pytest.approx((40 / 60 - 1 / (1 + math.e)) / (0.5 - 1 / (1 + math.e)), rel=1e-9)
     assert bound.to_dict()["max_frequency"] == bound.max_frequency
@@ -112,7 +112,7 @@ def test_least_bound_is_the_median_of_bounds_on_rare_values() -> None:
         answers = rng.generator.integers(0, 500, n)
         drawn.append(max_frequency_bound(mechanism.aggregate(mechanism.randomize(answers, rng))).max_frequency)
     p1, p0 = map(float, mechanism.support_probabilities)
-    # One contributor in 500 holds each value, which noise alone has not; and counts are whole numbers.
+    # One contributor in 500 holds each value, unlike under noise alone. Also, counts are whole numbers.
     shift, step = 1 / 500, 1 / (n * (p1 - p0))
     assert np.sort(drawn)[25] - shift - step < least_bound(mechanism, n) < np.sort(drawn)[75] - shift + step
 
@@ -121,7 +121,7 @@ def test_the_price_of_a_bound_is_theorem_3_7() -> None:
     price = bound_price(10**5, 3.0, 100_000, 0.05)
     e = math.exp(3)
 
-    def largest(m: int, f: float) -> float:  # eq. (20) at f and at 0, collisions 1/m
+    def largest(m: int, f: float) -> float:  # this is eq. (20) at f and at 0, with collisions 1/m
         lines = (((1 - g) * (e + m - 1) ** 2 + g * m * m * e) / ((m - 1) * (e - 1) ** 2) for g in (0.0, f))
         return math.sqrt(max(lines) / 100_000)
 
@@ -166,7 +166,7 @@ def test_phases_learn_the_sketch_and_combine() -> None:
     two = second.aggregate(second.randomize(np.tile(np.arange(2000), 4)[:, None], rng))
     estimate = Phases(((first, one), (second, two))).estimate()["word"]
     assert estimate.contributors == 10_000
-    # Each part is unbiased, and parts are weighted by counts: the standard error is that of the two variances.
+    # Each part is unbiased, and parts are weighted by counts. So the standard error is that of the two variances.
     variance = (first.mechanism.variance(0, 1) * 2000 + second.mechanism.variance(0, 1) * 8000) / 10_000**2  # type: ignore[attr-defined]
     assert np.median(estimate.standard_errors) == pytest.approx(math.sqrt(variance), rel=0.02)
     with pytest.raises(

@@ -95,7 +95,7 @@ def test_weights_are_n_delta_squared() -> None:
         both = combine_rounds([first, second], estimator)
         other = getattr(second.mechanism, estimator)(second)
         for j, k in enumerate(sizes):
-            # GRR: p - q = (e^epsilon - 1)/(e^epsilon + k - 1).
+            # For GRR, p - q = (e^epsilon - 1)/(e^epsilon + k - 1).
             gains = [(math.exp(e) - 1) / (math.exp(e) + k - 1) for e in (0.5, 1.0)]
             weights = np.array([first.n * gains[0] ** 2, second.n * gains[1] ** 2])
             expected = np.average(
@@ -113,7 +113,7 @@ def test_rounds_learned_from_each_other_are_unbiased_together() -> None:
         rounds = [_first(rng, 4.0)]
         for again in (True, False):
             learned = refine(rounds, 1000).copy_probabilities
-            # Away from certain copies, where unmixing has no mean to speak of.
+            # This stays away from certain copies, for which unmixing has no useful mean.
             damped = tuple(tuple(p if j == s else 0.6 * p for s, p in enumerate(row)) for j, row in enumerate(learned))
             rounds.append(CorrRR(SIZES, 4.0, damped).simulate_aggregate(EVERY, HELD, rng))
             rounds += [_first(rng, 4.0)] * again

@@ -28,7 +28,7 @@ def test_weights_by_counts_by_hand() -> None:
     both = combine(first, second)[0]
     assert both.frequencies == pytest.approx([(70 + 150) / 400, (30 + 150) / 400], abs=1e-12)
     assert (both.n, both.contributors, both.processing) == (400, 400, ())
-    # Noise of one report: .1875/.25 = .75 and .09/.64.
+    # The noise of one report is .1875/.25 = .75 and .09/.64.
     noise = (1 / 16) * 0.75 / 100 + (9 / 16) * (0.09 / 0.64) / 300
     assert both.standard_errors == pytest.approx([math.sqrt(noise)] * 2, rel=1e-12)
     f = both.frequencies
@@ -80,7 +80,8 @@ def test_the_papers_combination_says_that_it_is_biased() -> None:
             both[0].interval()
     expected = (1000 * one[1].frequencies + 9000 * two[1].frequencies) / 10_000
     assert combine(one, two)[1].frequencies == pytest.approx(expected, abs=1e-12)
-    # Unmixed, phase two is unbiased given P: by counts the combination is too, by weights that P decides it is not.
+    # Unmixed, phase two is unbiased given P. Weighted by counts the combination is unbiased, too. Weighted by P it is
+    # not.
     unmixed = corr_rr.unmixed(second)
     assert combine(one, unmixed)[0].is_raw
     with pytest.raises(NoIntervalError, match="combination by learned weights"):

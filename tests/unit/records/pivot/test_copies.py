@@ -60,14 +60,14 @@ def test_pieces_decide_what_whole_words_would(d: int, k: int, path: str, monkeyp
     monkeypatch.setattr(copies, name, getattr(kernel, path))
     lies = rng.integers(0, 2**64 // (k - 1), (d, d), dtype=np.uint64)
     lies[0, 0], lies[-1, -1] = 0, (2**64 - 1) // (k - 1)
-    lies[d // 2, 0] = 2**60 // k  # copies nearly always
+    lies[d // 2, 0] = 2**60 // k  # copies are made nearly always
     codes, pivots = rng.integers(0, k, (n, d)), rng.integers(0, d, n).astype(np.uint8)
     turn = (pivots[:, None].astype(np.int64) + np.arange(d)) % d
     whole = rng.integers(0, 2**64, (n, d), dtype=np.uint64)
     multiples = lies[pivots] * rng.integers(0, k, (n, d), dtype=np.uint64)
     multiples += rng.integers(-1, 2, (n, d)).astype(np.uint64)
     whole = np.where(rng.random((n, d)) < 0.4, multiples, whole)
-    # Pieces lie in the order of targets, whole words in that of the circle from the pivot on.
+    # Pieces are in the order of targets, and whole words in the order of the circle from the pivot on.
     placed = np.empty_like(whole)
     np.put_along_axis(placed, turn, whole, axis=1)
     pieces = np.zeros(n * d + -(n * d) % 4 + 8, dtype=piece)
@@ -120,6 +120,6 @@ def test_every_record_is_copied_whichever_block_it_is_in(d: int, n: int) -> None
     turn = (pivots[:, None].astype(np.int64) + np.arange(d)) % d
     whole = np.take_along_axis(np.concatenate(begun).astype(np.uint64), turn, axis=1) << np.uint64(48)
     copies.copy_words(whole, codes, pivots, lies, k, expected)
-    # What the first bits leave open is another code in at most as many rows as have a piece in doubt.
+    # What the first bits leave open changes a code in at most as many rows as have a piece in doubt.
     assert (reports != expected).any(axis=1).mean() < 2 * d * (k - 1) / 2**16
     assert int(reports.max()) < k

@@ -57,10 +57,10 @@ def test_the_pairwise_rule_is_proposition_one() -> None:
 def test_rows_are_targets_and_the_algorithm_prints_them_as_columns() -> None:
     marginals = [[0.4, 0.3, 0.2, 0.1], [0.3, 0.3, 0.2, 0.2], [0.1, 0.2, 0.2, 0.5]]
     found = pairwise_copy_probabilities(marginals, 10_000)
-    # Target 1 from pivot 0 by hand: <g0, g1>/<g0, g0> = .02/.05, P = (1 + 3 x .4 x 10001/9999)/4.
+    # For target 1 from pivot 0, by hand: <g0, g1>/<g0, g0> = .02/.05, and P = (1 + 3 x .4 x 10001/9999)/4.
     assert found[1, 0] == pytest.approx((1 + 3 * 0.4 * 10001 / 9999) / 4, rel=1e-12)
     assert found[0, 1] == 1.0
-    # Opposed marginals, <g0, g2>/<g0, g0> < -1/3: never copied.
+    # Opposed marginals have <g0, g2>/<g0, g0> < -1/3, and are never copied.
     assert found[2, 0] == 0.0
     printed = pairwise_copy_probabilities(marginals, 10_000, as_printed=True)
     assert np.array_equal(printed, found.T)
@@ -93,7 +93,7 @@ def test_the_preprints_rule_minimises_its_objective() -> None:
     for _ in range(300):
         k, n2, epsilon = int(rng.integers(2, 9)), int(rng.integers(2, 5000)), float(rng.uniform(0.05, 5))
         pair = _marginals(rng, 2, k)
-        if rng.random() < 0.5:  # noise of a small phase one, which pushes p away from one
+        if rng.random() < 0.5:  # this is the noise of a small phase one, which pushes p away from one
             noise = rng.normal(0, 1.5, (2, k))
             pair = [share + one for share, one in zip(pair, noise - noise.mean(axis=1, keepdims=True), strict=True)]
         found = pairwise_copy_probabilities(pair, n2, rule="preprint")
@@ -114,7 +114,7 @@ def test_the_rules_agree_for_two_values_and_for_no_more() -> None:
         binary = _marginals(rng, 3, 2)
         popets, preprint = (pairwise_copy_probabilities(binary, 500, rule=rule) for rule in ("popets", "preprint"))
         assert preprint == pytest.approx(popets, abs=1e-9)
-    # A binary pivot that is uniform says nothing; of three values it is copied, and the two rules part.
+    # A uniform binary pivot says nothing. If the pivot has three values it is copied, and the two rules differ.
     assert pairwise_copy_probabilities([[0.7, 0.3], [0.5, 0.5]], 500, rule="preprint")[0, 1] == 0.5
     three = [[0.4, 0.4, 0.2], [1 / 3] * 3]
     assert pairwise_copy_probabilities(three, 500)[0, 1] == pytest.approx(1 / 3)
@@ -187,14 +187,16 @@ def test_the_joint_rule_minimises_the_error(d: int, k: int) -> None:
 
 
 def test_the_joint_rule_has_least_norm_where_marginals_are_collinear() -> None:
-    # Four equal pivots: the pulls add up, so each takes its part, a = ((d-1) n2 + 1)/((n2 - 1)(d - 1)) clipped to 1.
+    # With four equal pivots the pulls add up, so each takes its part: a = ((d-1) n2 + 1)/((n2 - 1)(d - 1)) clipped to
+    # 1.
     same = [np.array([0.4, 0.3, 0.3])] * 5
     assert joint_copy_probabilities(same, 1000) == pytest.approx(np.ones((5, 5)), abs=1e-9)
-    # A target half as far from uniform: 2 (4 x 1000 + 1)/999 shared by four would be .5006 each.
+    # For a target half as far from uniform, 2 (4 x 1000 + 1)/999 shared by four would be .5006 each.
     half = [1 / 3 + (np.array([0.4, 0.3, 0.3]) - 1 / 3) / 2, *same[1:]]
     gain = 4001 / 999 / 2 / 4
     assert joint_copy_probabilities(half, 1000)[0, 1:] == pytest.approx([(1 + 2 * gain) / 3] * 4, abs=1e-8)
-    # More pivots than marginals that sum to one can tell apart: the pseudo-inverse, where it stays inside the bounds.
+    # There are more pivots than marginals that sum to one can distinguish. The result is the pseudo-inverse if it stays
+    # inside of the bounds.
     rng = np.random.default_rng(3)
     for d in (4, 9):
         marginals = [1 / 3 + 0.02 * rng.normal(size=3) for _ in range(d)]
@@ -225,7 +227,7 @@ def test_domains_that_differ_regress_on_the_copy() -> None:
     image = np.array([0.1, -0.025, -0.025, -0.025, -0.025])
     gain = 101 / 99 * (image @ (target - 0.2)) / (image @ image)
     assert found[1, 0] == pytest.approx((1 + gain) / 2, rel=1e-12)
-    # The other way: the mapped target (.25, .75) pulls (.6, .4) away from it.
+    # In the other direction, the mapped target (.25, .75) pulls (.6, .4) away from it.
     assert found[0, 1] == pytest.approx((1 + 101 / 99 * (-0.05 / 0.125)) / 2, rel=1e-12)
     assert joint_copy_probabilities([[0.6, 0.4], target], 100, alignment=own) == pytest.approx(found, abs=1e-12)
 

@@ -48,7 +48,7 @@ def _states(mechanism: Any) -> NDArray[np.float64]:
     return np.array([mechanism.aggregate(outputs[o : o + 1]).counts for o in range(len(outputs))], dtype=np.float64)
 
 
-# -------------------------------------------------------------------- exact laws
+# -------------------------------------------------------------------- exact distributions
 
 
 @pytest.mark.parametrize("kind", MATRICES)
@@ -89,13 +89,13 @@ def test_amplification_is_for_one_attribute_only_and_not_even_that() -> None:
         assert corr_rr.privacy().per_attribute == pytest.approx([reduced] * d, abs=1e-12)
         assert corr_rr.privacy().epsilon == 1.0
         assert corr_rr.implemented_epsilon() == pytest.approx(1.0, abs=1e-12)
-    # With three attributes even one P for all pairs tells more of the attribute that is unlike two equal others:
-    # k = 2, P = .3: W = (P (1-P), P (1-P), (1-P)^2), so that its share is .7/1.3 and not 1/3.
+    # With three attributes, even one P for all pairs tells more about the attribute that is unlike two equal others.
+    # For k = 2 and P = .3, W = (P (1-P), P (1-P), (1-P)^2), so its share is .7/1.3 and not 1/3.
     odd = CorrRR((2,) * 3, 1.0, constant(3, 0.3))
     assert odd.privacy().per_attribute == pytest.approx([math.log(1 + (math.e - 1) * 0.7 / 1.3)] * 3, abs=1e-12)
-    # The pivot code leaves nothing of it: a report shows its pivot.
+    # The pivot code leaves no such protection, because a report shows its pivot.
     assert CorrRR((3, 3), 1.0, pivot_code(2)).privacy().per_attribute == (1.0, 1.0)
-    # Spending the "amplified" budget is spending it: .832 and 1.081 for .5, as for RS+FD.
+    # Spending the "amplified" budget really spends it: .832 and 1.081 for .5, as for RS+FD.
     for d, spent in ((2, 0.832), (3, 1.081)):
         amplified = math.log(d * (math.exp(0.5) - 1) + 1)
         corr_rr = CorrRR((2,) * d, amplified, constant(d, 0.7))
@@ -108,7 +108,7 @@ def test_many_attributes_get_an_upper_bound() -> None:
     assert many.per_attribute == (1.0,) * 9
     few = CorrRR((8,) * 8, 1.0, constant(8, 0.5)).privacy()
     assert max(few.per_attribute) < 1.0
-    # Over domains that differ all reports are listed, up to 8192.
+    # Over domains that differ, all reports are listed, up to 8192.
     assert CorrRR((20, 21, 22), 1.0, constant(3, 0.5)).privacy().per_attribute == (1.0,) * 3
     wide = CorrRR((20, 21, 22), 1.0, constant(3, 0.5))
     assert wide.implemented_ratio() == max(oracle.implemented_ratio() for oracle in wide.oracles)
@@ -164,7 +164,7 @@ def test_reports_follow_the_channel(sizes: tuple[int, ...]) -> None:
     assert worst_p_value(corr_rr, rows, textbook, SimulationRandomness(1), 20_000) > bound
     with always_interpreted():
         assert worst_p_value(corr_rr, rows, textbook, SimulationRandomness(2), 200) > bound
-    # Mutants: target and pivot exchanged; a pivot that is reported as it is.
+    # Mutants: target and pivot are exchanged; a pivot is reported as it is.
     transposed = CorrRR(sizes, 1.0, tuple(zip(*matrix, strict=True)))
     assert worst_p_value(transposed, rows, textbook, SimulationRandomness(1), 10_000) < bound
     truthful = lambda x: law(x, sizes, 30.0, matrix)  # noqa: E731
@@ -201,7 +201,7 @@ def test_every_pair_has_its_own_threshold(k: int, probability: float) -> None:
     corr_rr = CorrRR((k,) * d, 32, tuple(map(tuple, matrix)))
     truth = np.stack([np.arange(n) % k, np.zeros(n, np.int64), np.full(n, k - 1)], axis=1)
     reports = corr_rr.randomize(truth, SimulationRandomness(3)).astype(np.int64)
-    # Attribute 0 as the pivot: recognised by its true code in attribute 0, and others' codes elsewhere.
+    # Attribute 0 is the pivot. It is recognised by its true code in attribute 0, and by others' codes elsewhere.
     step = (reports[:, 2] - reports[:, 0]) % k
     expected = 0.0
     for s in range(d):
@@ -236,7 +236,7 @@ def test_simulated_aggregates_follow_the_law(sizes: tuple[int, ...], kind: str) 
     assert corr_rr.simulate_aggregate(every, held, rng).n == held.sum()
     assert aggregates_agree(corr_rr, held, drawn, _states(corr_rr))
     if kind == "some":
-        # Mutant: target and pivot exchanged.
+        # Mutant: target and pivot are exchanged.
         mutant = CorrRR(sizes, 1.0, tuple(zip(*matrix, strict=True)))
         drawn = np.array([mutant.simulate_aggregate(every, held, rng).counts for _ in range(1200)])
         assert not aggregates_agree(corr_rr, held, drawn, _states(corr_rr))
@@ -252,7 +252,7 @@ def test_simulated_and_real_reports_have_the_same_moments() -> None:
     fast = np.array([corr_rr.simulate_aggregate(every, held, rng).counts for _ in range(draws)], dtype=np.float64)
     truth = np.repeat(every, held, axis=0)
     slow = np.array([corr_rr.aggregate(corr_rr.randomize(truth, rng)).counts for _ in range(draws)], dtype=np.float64)
-    z = 6.0  # two-sided error 2e-9 each, 152 comparisons
+    z = 6.0  # the two-sided error is 2e-9 for each of 152 comparisons
     spread = np.sqrt(fast.var(axis=0) / draws + slow.var(axis=0) / draws)
     assert (np.abs(fast.mean(axis=0) - slow.mean(axis=0)) < z * spread).all()
     one, two = np.cov(fast.T), np.cov(slow.T)
@@ -390,12 +390,12 @@ def test_refuses_bad_input() -> None:
             getattr(corr_rr, name)(Aggregate.empty(corr_rr))
     with pytest.raises(InvalidParameterError, match="attribute must be <= 1"):
         corr_rr.implemented_attribute_ratio(2)
-    # P = 1/k is RS+FD: the same channel.
+    # P = 1/k is RS+FD, with the same channel.
     uniform = CorrRR((4, 4), 1.0, constant(2, 0.25)).channel()
     assert np.abs(uniform - RSFD((4, 4), 1.0).channel()).max() < 1e-15
 
 
 def test_domains_beyond_the_pivots_oracle_are_refused_at_construction() -> None:
-    # 2^32 sqrt(0.25) = 2^31
+    # The limit is 2^32 sqrt(0.25) = 2^31.
     with pytest.raises(InvalidParameterError, match=r"k must be <= 2\^32 sqrt\(epsilon\).*with epsilon=0.25"):
         CorrRR(((1 << 31) + 1,) * 2, 0.25, ((1.0, 0.5), (0.5, 1.0)))

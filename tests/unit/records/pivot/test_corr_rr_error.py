@@ -81,7 +81,7 @@ def test_the_unmixed_estimate_is_unbiased_and_its_variance_is_known(sizes: tuple
         assert mean == pytest.approx(marginals[j], abs=1e-10)
         assert np.abs(error.bias[j]).max() < 1e-10
         assert error.variance[j] == pytest.approx(variance, rel=1e-9)
-        # The Estimate's own: at the true frequencies, noise + f(1-f) is the whole variance.
+        # The Estimate's own variance is the same: at the true frequencies, noise + f(1-f) is the whole variance.
         counts = np.round(corr_rr.law.induced.matrix @ np.concatenate(marginals) * 10**15).astype(np.int64)
         from_counts = corr_rr.law.induced.estimate(counts, 10**15, "")[j]
         noise = from_counts.noise_absent + (from_counts.noise_present - from_counts.noise_absent) * marginals[j]
@@ -121,7 +121,7 @@ def test_what_copies_hide() -> None:
     estimate = corr_rr.unmixed(corr_rr.aggregate([[0, 0, 0], [2, 2, 2]]))
     with pytest.raises(NoIntervalError, match="copies leave some difference between attributes undetermined"):
         estimate[0].interval()
-    # Only attributes 0 and 1 are mixed up here; 2 is estimated without bias.
+    # Only attributes 0 and 1 are mixed here. Attribute 2 is estimated without bias.
     some = CorrRR((2, 2, 2), 1.0, ((1, 1, 0.5), (1, 1, 0.5), (0.5, 0.5, 1)))
     found = some.unmixed(some.aggregate([[0, 0, 1], [1, 1, 1]]))
     assert [found[j].is_raw for j in range(3)] == [False, False, True]
@@ -170,7 +170,7 @@ def test_expected_errors_are_what_simulation_finds() -> None:
     error = expected_error(corr_rr, list(marginals), n2)
     expected = error.mean
     assert abs(np.mean(errors) - expected) < 5 * np.std(errors) / math.sqrt(draws)
-    # Mutant: the bias with the printed 1/2.
+    # Mutant: the bias has the printed 1/2.
     gains = (4 * np.array(constant(3, 0.9)) - 1) / 3
     printed = (gains @ (marginals - 0.25) / 2 + 0.25 - marginals) ** 2
     assert printed.mean() + np.mean(error.variance) > 1.2 * expected

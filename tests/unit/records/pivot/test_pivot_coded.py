@@ -73,7 +73,7 @@ def test_over_equal_domains_it_is_corr_rr_with_copies_into_the_first_attribute(s
     d = len(sizes)
     copies = [[1.0 if j == s or j == 0 else 0.0 for s in range(d)] for j in range(d)]
     corr_rr, coded = CorrRR(sizes, 1.0, tuple(map(tuple, copies))), PivotCoded(sizes, 1.0)
-    # Corr-RR's copy probability of zero is k/2^64 at most.
+    # Corr-RR's copy probability of zero is at most k/2^64.
     theirs = {tuple(y): column for y, column in zip(corr_rr.outputs().tolist(), corr_rr.channel().T, strict=True)}
     for y, column in zip(coded.outputs().tolist(), coded.channel().T, strict=True):
         np.testing.assert_allclose(theirs.pop(tuple(y)), column, rtol=1e-15)
@@ -162,7 +162,7 @@ def test_plain_integers_make_the_reports_that_the_loops_make(k: int) -> None:
 
 
 @pytest.mark.parametrize(("name", "k"), [("_surround", (4, 7)), ("_surround_alike", (4, 4))])
-@pytest.mark.parametrize("rows", [4, 20])  # interpreted, compiled
+@pytest.mark.parametrize("rows", [4, 20])  # one run is interpreted, and one is compiled
 def test_a_word_that_would_not_be_uniform_is_drawn_again(name: str, k: tuple[int, int], rows: int) -> None:
     """With words of zero every choice among three or five is refused; the pivot's report must stay as it is."""
     surround = getattr(code_module, name)
@@ -175,7 +175,7 @@ def test_a_word_that_would_not_be_uniform_is_drawn_again(name: str, k: tuple[int
     code_module._surround_again(SimulationRandomness(1), pivots, sizes, reports, again, surround)
     assert (reports[:, 0] == 2).all()
     assert (reports[:, 1] * 4 // k[1] != 2).all()
-    # The word of the pivot is not used: it refuses nothing.
+    # The word of the pivot is not used, so it refuses nothing.
     assert surround(words, np.ones(rows, dtype=np.uint8), sizes, reports, np.zeros(rows, dtype=np.bool_)) == 0
 
 
@@ -260,7 +260,7 @@ def test_errors_are_those_of_sampling_one_attribute() -> None:
         errors.append([estimates[0].frequencies[3] - 0.3, estimates[1].frequencies[6] - 0.7])
     observed = np.mean(np.square(errors), axis=0)
     expected = np.array([smp.variance(0.3, 1000, 0), smp.variance(0.7, 1000, 1)])
-    # A mean of 400 squares: relative standard deviation sqrt(2/400) = .07; five of them.
+    # A mean of 400 squares has a relative standard deviation of sqrt(2/400) = .07. Five of them are allowed.
     assert (np.abs(observed / expected - 1) < 0.35).all()
 
 

@@ -126,7 +126,7 @@ def test_the_guarantee_is_the_records_and_estimates_are_by_box() -> None:
     for name, truth in (("devices: phone", 0.75), ("devices: radio", 0), ("devices: tv", 0.75)):
         yes = estimates[name]["yes"]
         assert abs(yes.frequencies[0] - truth) < 5 * yes.standard_errors[0]
-    # Independent words, the same law: with codes it is the very same.
+    # Words are independent, but the distribution is the same. With codes the result is identical.
     codes = schema.encode(answers)
     again = survey.randomize(codes, SimulationRandomness(2))
     assert (reports.attribute == again.attribute).all()

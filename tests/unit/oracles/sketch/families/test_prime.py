@@ -336,7 +336,7 @@ def test_every_candidate_keeps_equally_many_words(prime: int) -> None:
     """Of all 2^32 half-words, exactly floor(2^32/P) are accepted for each candidate (counted around a few of them)."""
     for candidate in (0, 1, prime // 2, prime - 2, prime - 1):
         first, last = (candidate << 32) // prime, ((candidate + 1) << 32) // prime
-        if last - first > 1000:  # only the edges can be rejected, or belong to a neighbour
+        if last - first > 1000:  # only words at the edges can be rejected, or belong to a neighbour
             halves = [*range(max(first - 2, 0), first + 40), *range(last - 40, min(last + 3, 2**32))]
             between = last - 40 - (first + 40)
         else:
@@ -366,7 +366,7 @@ def test_drawn_parameters_are_in_range_and_independent(prime: int) -> None:
     cells = [(17 * parameter.astype(object) // prime).astype(np.int64) for parameter in (a0, a1)]
     observed = np.bincount(17 * cells[0] + cells[1], minlength=289)
     expected = 60_000 / 289
-    # scipy.stats.chi2.isf(5e-10, 288)
+    # The bound is scipy.stats.chi2.isf(5e-10, 288).
     assert ((observed - expected) ** 2 / expected).sum() < 459.6
 
 

@@ -43,7 +43,7 @@ def test_vectors(row: dict[str, Any]) -> None:
     assert sketch.hashes == family
     assert (family.cell_bits, family.bits, family.state_size) == (row["l"], row["k"], row["size"])
     assert [[*level[:4], int(level[4])] for level in family.levels] == row["levels"]
-    # The vectors give the formula for the last level too, from which nobody descends.
+    # The vectors also give the formula for the last level, from which nobody descends.
     descend = [float(descend_probability(family, i)) for i in range(len(family.levels) - 1)]
     assert descend == pytest.approx(row["descend"][:-1], rel=1e-15)
     assert descend_probability(family, len(family.levels) - 1) == 0
@@ -64,7 +64,7 @@ def test_raised_dimension() -> None:
     assert [SpreadFamily(k, 16).bits for k in (2, 16, 17, 32, 33, 128, 256, 257)] == [4, 4, 5, 5, 8, 8, 8, 9]
 
 
-# ------------------------------------------------------------------------------------------------ the law
+# ------------------------------------------------------------------------------------------------ distribution
 
 SMALL = [
     (2, 2),
@@ -96,7 +96,7 @@ def test_every_pair_collides_with_the_same_probability(k: int, m: int) -> None:
         collide = cells[:, x] == cells[:, y]
         mass = sum(int((collide & chosen).sum()) * p for p, chosen in weights.items())
         assert mass == family.collision_probability
-    # Each level's share is what descending with the stated probabilities gives.
+    # Descending with the stated probabilities gives each level's share.
     reached = Fraction(1)
     for i, level in enumerate(family.levels):
         stays = reached * (1 - descend_probability(family, i))
@@ -140,11 +140,11 @@ def test_collision_probability_is_least(bits: int) -> None:
         for level in reversed(range(len(family.levels))):
             width = family.levels[level].bits
             if family.levels[level].last:
-                # Nonzero w in 2^b - 1 ways; l independent inner products vanish for 2^(b-l) - 1 of them.
+                # There are 2^b - 1 nonzero w. For 2^(b-l) - 1 of them, l independent inner products vanish.
                 c = Fraction((1 << (width - cell_bits)) - 1, (1 << width) - 1)
             else:
-                # Values that differ above the cell's bits collide with 1/m here and c below; others never, and c below
-                # is 1: the descend probability makes both the same.
+                # Values that differ above the cell's bits collide with 1/m here and c below. Other values never collide
+                # here, and always below. The descend probability makes both the same.
                 descend = descend_probability(family, level)
                 above = (1 - descend) * Fraction(1, family.m) + descend * c
                 assert above == descend
@@ -401,7 +401,7 @@ def test_bad_parameters_are_named(parameters: Any, message: str) -> None:
 def test_a_state_too_large_is_refused_before_it_is_made() -> None:
     sketch = CountMeanSketch(2**32, 1.0, family="spread")
     reports = sketch.randomize([2**32 - 1, 5], SimulationRandomness(1))
-    # 4^16 + 4^15 + ... + 4^2 of the wider levels, and 4 x 4 of the last.
+    # The number is 4^16 + 4^15 + ... + 4^2 for the wider levels, and 4 x 4 for the last level.
     with pytest.raises(TooLargeError, match="must have at most 268,435,456 counters, got 5,726,623,072"):
         sketch.aggregate(reports)
     # A query list needs no state.
@@ -414,7 +414,7 @@ def test_a_state_too_large_is_refused_before_it_is_made() -> None:
 def test_default_number_of_cells_is_the_better_power_of_two(epsilon: float, m: int) -> None:
     sketch = CountMeanSketch(2**20, epsilon, family="spread")
     assert sketch.m == m
-    # Pan, eq. (20), at f = 1/k.
+    # This is eq. (20) of Pan at f = 1/k.
     e, f = math.exp(epsilon), 2.0**-20
     cost = {2**j: ((1 - f) * (e + 2**j - 1) ** 2 + f * 4**j * e) / (2**j - 1) for j in range(1, 17)}
     assert cost[m] == min(cost.values())
@@ -459,7 +459,7 @@ def test_variance_is_the_formula() -> None:
     expected = sketch.variance(0.0, n)
     z = (per_run.mean() - expected) / (per_run.std(ddof=1) / math.sqrt(40))
     assert abs(z) < stats.t.isf(FAMILY_WISE_ERROR / 2, 39)
-    assert per_run.std() < 0.1 * expected  # so that a variance 10% off would show
+    assert per_run.std() < 0.1 * expected  # a variance that is 10% off would show
     # [(1-f)(E+m-1)^2 + f m^2 E]/(n (m-1)(E-1)^2) with c = 1023/4095 in place of 1/4 differs by 1e-4.
     e = math.e
     assert expected == pytest.approx((e + 3) ** 2 / (n * 3 * (e - 1) ** 2), rel=1e-3)

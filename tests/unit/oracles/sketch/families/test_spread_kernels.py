@@ -15,7 +15,7 @@ from tests.unit.oracles.sketch.families.spread_laws import cell_by_hand
 def test_hash_kernels_run_the_same_both_ways(n: int) -> None:
     family = SpreadFamily(3000, 16)
     rng = np.random.default_rng(n)
-    # Sorted: strips of wide levels alone, which end their search early, come before strips of narrow ones.
+    # Rows are sorted: strips with only wide levels, which end their search early, come before strips of narrow levels.
     rows, codes = np.sort(rng.integers(0, family.state_size // 16, n)), rng.integers(0, 3000, n)
     results = []
     for run in (kernels.hash_rows.compiled, kernels.hash_rows.interpreted, kernels.hash_rows.few):
@@ -55,7 +55,7 @@ def test_few_rows_are_chosen_and_joined_as_many(k: int, m: int) -> None:
     narrow = (1 << family.levels[-1].degree) - 1
     edges = [0, narrow - 1, narrow, narrow + m - 2, narrow + m - 1, family.domain - 2]
     points = np.array([*(min(edge, family.domain - 2) for edge in edges), *rng.integers(0, family.domain - 1, 50)])
-    # Words whose quotient by the width of a point is that point: of few rows, plain integers choose by them.
+    # The quotient of these words by the width of a point is that point. For few rows, plain integers choose by them.
     words = points.astype(np.uint64) * np.uint64(2**64 // (family.domain - 1))
     chosen = [family.draw_parameters(Scripted(one), 1)[0].item() for one in words]
     rows, cells = np.empty(len(points), dtype=np.uint32), (points % m).astype(np.uint16)
