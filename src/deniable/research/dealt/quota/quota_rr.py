@@ -120,8 +120,8 @@ class QuotaRR(QuotaOracle[Codes], CodeOracle, TypedShares, TellsAnswers, Related
     stated = ("minimum",)
     card = Card(
         group="dealt",
-        when="if a dealer is trusted not to collude; with 10,000 contributors, its variance at epsilon 1 is about 4% of "
-        "the variance of GRR; with 1,000 contributors, it is 11 to 18%; these numbers are for at most 16 possible "
+        when="if a dealer is trusted not to collude; with 10,000 contributors, its variance at epsilon 1 is about 4% "
+        "of the variance of GRR; with 1,000 contributors, it is 11 to 18%; these numbers are for at most 16 possible "
         "answers, and for an answer that almost nobody gives",
         aliases=("quota randomised response",),
         planned=False,
