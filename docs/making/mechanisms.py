@@ -364,8 +364,8 @@ def page(name: str, card: Card) -> str:
     lines = [
         f"# {name}",
         "",
-        f"This page helps you decide whether `{name}` fits your question. It also shows how large the error is",
-        "and how to run the code.",
+        f"This page helps you decide whether `{name}` fits your question. It also shows"
+        f"{' how large the error is and' if errors(name) else ''} how to run the code.",
         "The [glossary](../glossary.md) explains terms such as *epsilon*, *oracle* and *attribute*.",
         "",
         "## What it does",
