@@ -31,7 +31,9 @@ def arguments() -> argparse.Namespace:
     from benchmarks.peers import DEFAULT_ENVIRONMENT
 
     names = [*(case.name for case in CASES), *FURTHER]
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Side by side with peers, in one run.")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description="Compare this library with its peers in one run."
+    )
     parser.add_argument(
         "--cases",
         nargs="+",
@@ -39,24 +41,33 @@ def arguments() -> argparse.Namespace:
         choices=names,
         default=names,
         metavar="CASE",
-        help=f"of {', '.join(names)}",
-    )
-    parser.add_argument("--quick", action="store_true", help="100,000 contributors, two short rounds: a rough idea")
-    parser.add_argument("--secure", action="store_true", help="our randomness from the operating system's CSPRNG")
-    parser.add_argument("--rounds", type=int, metavar="R", help="repeats (5; 2 if quick)")
-    parser.add_argument(
-        "--large", type=int, metavar="N", help=f"in {DICTIONARIES}: also simulate N contributors, 100000000 say"
-    )
-    parser.add_argument("--rows", type=int, metavar="N", help=f"in {FILES} (2000000) and {ENGINES} (20000000)")
-    parser.add_argument(
-        "--page", action="store_true", help=f"also write docs/benchmarks.md's tables and {RESULTS.name}"
-    )
-    parser.add_argument("--no-startup", action="store_true", help="leave out import time and first calls")
-    parser.add_argument(
-        "--peers", type=Path, default=DEFAULT_ENVIRONMENT, metavar="VENV", help="the peers' environment"
+        help=f"cases to run: {', '.join(names)}; default: all",
     )
     parser.add_argument(
-        "--results", type=Path, default=Path(__file__).parent / "results", metavar="DIR", help="where to write"
+        "--quick", action="store_true", help="rough measurement: 100,000 contributors, two short rounds"
+    )
+    parser.add_argument(
+        "--secure", action="store_true", help="draw our random numbers from the operating system's CSPRNG"
+    )
+    parser.add_argument("--rounds", type=int, metavar="R", help="number of rounds; default: 5, with --quick 2")
+    parser.add_argument(
+        "--large",
+        type=int,
+        metavar="N",
+        help=f"with {DICTIONARIES}: also simulate N contributors, for example 100000000",
+    )
+    parser.add_argument(
+        "--rows", type=int, metavar="N", help=f"rows of {FILES} (default: 2000000) and {ENGINES} (20000000)"
+    )
+    parser.add_argument(
+        "--page", action="store_true", help=f"also write {RESULTS.name} and the tables of docs/benchmarks.md"
+    )
+    parser.add_argument("--no-startup", action="store_true", help="skip import time and first calls")
+    parser.add_argument(
+        "--peers", type=Path, default=DEFAULT_ENVIRONMENT, metavar="VENV", help="virtual environment of the peers"
+    )
+    parser.add_argument(
+        "--results", type=Path, default=Path(__file__).parent / "results", metavar="DIR", help="folder for the results"
     )
     options = parser.parse_args()
     if not (options.peers / "bin" / "python").exists():

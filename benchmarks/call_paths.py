@@ -143,8 +143,10 @@ def commands(directory: Path) -> dict[str, Callable[[], object]]:
 
 def main() -> None:
     """Count the call paths and write them as JSON."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.call_paths", description="Call paths and upward calls.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(LIMITS)}; all by default")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.call_paths", description="Count the modules and upward calls on call paths."
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(LIMITS)}; default: all")
     parser.add_argument("-o", "--output", type=Path, default=Path("results/call_paths.json"))
     options = parser.parse_args()
     unknown = set(options.names) - set(LIMITS)

@@ -151,9 +151,9 @@ def with_results(text: str, found: dict[str, Any]) -> str:
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.capacity", description="What a survey of any size costs."
+        prog="python -m benchmarks.capacity", description="Measure the cost of surveys of any size."
     )
-    parser.add_argument("--page", action="store_true", help="only write the tables of the pages from the results")
+    parser.add_argument("--page", action="store_true", help="only write the page's tables from the stored results")
     options = parser.parse_args()
     if not options.page:
         costs = []

@@ -235,11 +235,15 @@ def verdict(found: Sequence[float]) -> tuple[float | None, bool]:
 
 def main() -> int:
     """Run the command line."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.compare", description="Is it as fast as it was?")
-    parser.add_argument("revision", nargs="?", help="tag, branch or commit to compare the tree as it stands with")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.compare", description="Compare the speed with another revision's."
+    )
+    parser.add_argument("revision", nargs="?", help="tag, branch or commit to compare the working tree with")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=0.3, help="processor time of one turn of a verb")
-    parser.add_argument("--mechanism", action="append", default=[], help="this one only; repeatable")
+    parser.add_argument("--seconds", type=float, default=0.3, help="processor seconds of one turn of a verb")
+    parser.add_argument(
+        "--mechanism", action="append", default=[], help="mechanism to compare; repeatable; default: all"
+    )
     parser.add_argument("--output", type=Path, default=ROOT / "results" / "compare.json")
     parser.add_argument("--work", type=float, help=argparse.SUPPRESS)
     given = parser.parse_args()

@@ -123,7 +123,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.correlated")
     parser.add_argument("--contributors", type=int, default=1_000_000, metavar="N", help="records in a batch")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=0.5, help="processor time of a measurement, at least")
+    parser.add_argument("--seconds", type=float, default=0.5, help="least processor seconds of a measurement")
     options = parser.parse_args()
     records_table(options.contributors, options.rounds, options.seconds)
     learning_table(options.rounds)

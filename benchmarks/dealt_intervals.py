@@ -348,7 +348,7 @@ def rows() -> list[dict[str, Any]]:
     found = list(measured())
     for row in found:
         if row["coverage"] < LEAST:
-            raise SystemExit(f"an interval of 95% covers less than it says: {row}")
+            raise SystemExit(f"a 95% interval covers less than its limit: {row}")
     return found
 
 

@@ -126,7 +126,9 @@ def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.dictionaries", description=__doc__)
     parser.add_argument("--rounds", type=int, default=10)
-    parser.add_argument("--large", type=int, default=0, metavar="N", help="also simulate N contributors, 100000000 say")
+    parser.add_argument(
+        "--large", type=int, default=0, metavar="N", help="also simulate N contributors, for example 100000000"
+    )
     options = parser.parse_args()
     print(tables(options.rounds, lambda text: print(text, file=sys.stderr)))
     if options.large:

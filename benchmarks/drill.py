@@ -180,7 +180,7 @@ def drill(name: str, new_database: Callable[[], str], folder: Path, before: Revi
     upgraded = held(now, old) - newer
     refused = before.run("survey", "status", "smoking", "--database", old, may_fail=True)
     if "newer release" not in refused:
-        raise RuntimeError(f"{name}: the earlier revision must refuse newer tables, it said: {refused}")
+        raise RuntimeError(f"{name}: the earlier revision must refuse newer tables, it answered: {refused}")
     back = new_database()
     timed("rollback", lambda: before.run("survey", "restore", kept, "--database", back))
     with before.serving(back) as call:
@@ -233,7 +233,7 @@ def main() -> None:
     """Run the drill and write what it found."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-o", "--output", type=Path, default=Path("results/drill.json"))
-    parser.add_argument("--page", type=Path, help="a page that quotes the figures, to be brought up to date")
+    parser.add_argument("--page", type=Path, help="page that quotes the figures, to be updated")
     options = parser.parse_args()
     options.output.parent.mkdir(parents=True, exist_ok=True)
     now = Revision(ROOT / "src")

@@ -143,7 +143,9 @@ def table(found: dict[str, Any]) -> str:
 
 def main() -> None:
     """Run the command line."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.engines", description="The same reports by engines.")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.engines", description="Time engines on the same reports."
+    )
     parser.add_argument("--rows", type=int, default=ROWS)
     parser.add_argument("--output", type=Path)
     parser.add_argument("--work", nargs=3, help=argparse.SUPPRESS)

@@ -139,7 +139,9 @@ def table(found: dict[str, Any]) -> str:
 
 def main() -> None:
     """Run the command line."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.files", description="From file to result.")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.files", description="Time the path from a file to a result."
+    )
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--output", type=Path, default=RESULTS)
     parser.add_argument("--work", nargs=4, help=argparse.SUPPRESS)

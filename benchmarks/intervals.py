@@ -112,7 +112,7 @@ def main(result: Path, summary: Path | None = None) -> None:
         summary.write_text(json.dumps(short, indent=1) + "\n")
     print({name: value for name, value in found.items() if name not in ("table", "settings", "dealt")})
     if min(exact) < 0.95 - 1e-9 or min(score) < few_reports.LEAST or min(shown) < few_reports.LEAST:
-        raise SystemExit("an interval of 95% covers less than it says")
+        raise SystemExit("a 95% interval covers less than its limit")
 
 
 if __name__ == "__main__":

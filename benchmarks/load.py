@@ -269,9 +269,9 @@ def main() -> None:
     """Run everything and write the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--reports", type=int, default=1_000_000, help="in batches")
-    parser.add_argument("--postgres", action="store_true", help="PostgreSQL as well")
+    parser.add_argument("--postgres", action="store_true", help="also measure with PostgreSQL")
     parser.add_argument("-o", "--output", type=Path, default=Path("results/load.json"))
-    parser.add_argument("--page", type=Path, help="a page that quotes the figures, to be brought up to date")
+    parser.add_argument("--page", type=Path, help="page that quotes the figures, to be updated")
     options = parser.parse_args()
     found: dict[str, list[dict[str, object]]] = {}
     options.output.parent.mkdir(parents=True, exist_ok=True)

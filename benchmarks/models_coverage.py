@@ -238,14 +238,14 @@ def collect(folder: Path, output: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path, help="where the cells are written")
+    parser.add_argument("folder", type=Path, help="folder where the cells are written")
     parser.add_argument("--runs", type=int, default=1000)
-    parser.add_argument("--seconds", type=float, default=math.inf, help="most seconds in all")
-    parser.add_argument("--turn", type=float, default=10.0, help="seconds of a cell's turn")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="largest number of seconds in all")
+    parser.add_argument("--turn", type=float, default=10.0, help="seconds of one turn of a cell")
     parser.add_argument("--people", type=int, nargs="*", default=PEOPLE)
     parser.add_argument("--sizes", type=int, nargs="*", default=SIZES)
     parser.add_argument("--epsilons", type=float, nargs="*", default=EPSILONS)
-    parser.add_argument("--collect", action="store_true", help="only put the files together")
+    parser.add_argument("--collect", action="store_true", help="only combine the files")
     parser.add_argument("-o", "--output", type=Path, default=OUTPUT)
     options = parser.parse_args()
     if options.collect:

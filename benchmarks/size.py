@@ -107,8 +107,8 @@ def draw(now: Counter[str], before: Counter[str], since: str, path: Path) -> Non
 def main() -> None:
     """Print the statements of every package, and draw them beside an earlier revision's."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--since", help="the revision to compare with")
-    parser.add_argument("--picture", type=Path, help="where the bars are drawn (PNG); needs --since")
+    parser.add_argument("--since", help="revision to compare with")
+    parser.add_argument("--picture", type=Path, help="with --since: PNG file for the bar chart")
     asked = parser.parse_args()
     now = sizes()
     before = sizes(asked.since) if asked.since else Counter[str]()

@@ -230,11 +230,13 @@ class Paper:
         import typer
 
         def command(
-            names: list[str] = typer.Argument(help="Tables and figures, 'all', or 'list'."),
+            names: list[str] = typer.Argument(help="Names of tables and figures; or 'all', or 'list'."),
             output: Path = typer.Option(Path("results"), "-o", "--output", help="Folder of CSV files and pictures."),
-            runs: int = typer.Option(0, "--runs", help="Repetitions per cell; 0 takes the paper's number."),
+            runs: int = typer.Option(0, "--runs", help="Repetitions per cell; 0: default of the experiment."),
             seed: int = typer.Option(1, "--seed", help="Seed of the first repetition."),
-            quick: bool = typer.Option(False, "--quick", help="Few repetitions; 'all' leaves out what needs data."),
+            quick: bool = typer.Option(
+                False, "--quick", help="Few repetitions; 'all' skips experiments that need data or take long."
+            ),
         ) -> None:
             if names == ["list"]:
                 for known in self.experiments.values():
@@ -242,7 +244,9 @@ class Paper:
                 return
             for name in names if names != ["all"] else ():
                 if name not in self.experiments:
-                    raise typer.BadParameter(f"{name!r} is none of {', '.join(self.experiments)}")
+                    raise typer.BadParameter(
+                        f"must be 'all', 'list' or one of {', '.join(self.experiments)}, got {name!r}"
+                    )
             try:
                 if names == ["all"]:
                     for name, missing in self.run_all(output, runs or None, seed, quick)[1].items():
@@ -254,7 +258,7 @@ class Paper:
                 typer.echo(f"error: {error}", err=True)
                 raise typer.Exit(2) from error
             except KeyboardInterrupt:
-                typer.echo("interrupted: finished cells are kept, the same command goes on from there", err=True)
+                typer.echo("interrupted: finished cells are kept; run the same command again to continue", err=True)
                 sys.exit(130)
 
         typer.run(command)

@@ -1,4 +1,4 @@
-"""The commands over all papers: list them, run them, get their data, measure their times."""
+"""Commands for all papers: list and run experiments, make data sets, measure times."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from experiments.harness import ASKED, Paper
 PAPERS = {
     "ocms": "Pan: the optimised count-mean sketch",
     "corr_rr": "Seeam, Zheng, Hu: correlated attributes in two phases",
-    "jrr": "joint randomised response",
-    "cpl": "correlation-induced leakage",
-    "answers": "questions of an estimate: ordered answers, cross tables",
+    "jrr": "Zheng, Seeam, Hu, Zhang, Zhang: joint randomised response",
+    "cpl": "The Hidden Cost of Correlation: correlation-induced leakage",
+    "answers": "This library: ordered answers, tables of two questions",
 }
-"""Package below ``experiments`` -> what its paper is about; each has a page in docs/papers."""
+"""Package below ``experiments`` -> authors and topic of its paper; each has a page in docs/papers."""
 
 MEASURED = Path(__file__).with_name("measured.json")
 
@@ -42,19 +42,19 @@ def paper(name: str) -> Paper:
 
 
 def measured() -> dict[str, dict[str, dict[str, Any]]]:
-    """Return for every command its processor seconds and the data files it reads."""
+    """Return the processor seconds and data files of each command."""
     found: dict[str, dict[str, dict[str, Any]]] = json.loads(MEASURED.read_text(encoding="utf-8"))
     return found
 
 
 def cost(name: str, experiment: str, output: Path, seed: int) -> dict[str, Any]:
-    """Run one command; return this process's processor seconds and the data it asked for."""
+    """Run one command; return this process's processor seconds and the data files that it read."""
     paper(name).run(experiment, output, seed=seed)
     return {"seconds": round(time.process_time(), 1), "data": sorted(ASKED)}
 
 
 def span(seconds: float | None) -> str:
-    """Return a time as people say it.
+    """Return a time in words, in seconds or minutes.
 
     >>> span(0.4), span(12.3), span(95), span(None)
     ('1 s', '12 s', '1.6 min', 'not measured')
@@ -66,11 +66,11 @@ def span(seconds: float | None) -> str:
 
 @app.callback(invoke_without_command=True)
 def overview(context: typer.Context) -> None:
-    """List every paper and command, with the processor time it takes and the data it reads."""
+    """List all commands by paper, with the processor time and data files of each."""
     if context.invoked_subcommand is not None:
         return
     times = measured()
-    table = Table("command", "what", "time", "data", title="python -m experiments.PAPER NAME", title_justify="left")
+    table = Table("command", "topic", "time", "data", title="python -m experiments.PAPER NAME", title_justify="left")
     total = 0.0
     for name, about in PAPERS.items():
         table.add_row(f"[bold]{name}[/bold]", f"[bold]{about}[/bold]; docs/papers/{name}.md", "", "")
@@ -83,9 +83,9 @@ def overview(context: typer.Context) -> None:
     console = Console()
     console.print(table)
     console.print(
-        f"Times: one core of a shared 2.6 GHz machine, at the runs each command has by itself; {span(total)} in all.\n"
-        "python -m experiments all [--quick]: everything whose data are there; --quick: no data, within 60 s.\n"
-        "python -m experiments data: verify the data sets in DENIABLE_DATA, and make those that are missing.",
+        f"Times are for one core of a shared 2.6 GHz machine, with default runs; {span(total)} in all.\n"
+        "python -m experiments all: run each command whose data are there. With --quick: no data, within 60 s.\n"
+        "python -m experiments data: verify the data sets in DENIABLE_DATA and make missing ones.",
         highlight=False,
     )
 
@@ -93,11 +93,11 @@ def overview(context: typer.Context) -> None:
 @app.command("all")
 def run_all(
     output: Path = typer.Option(Path("results"), "-o", "--output", help="Folder of CSV files and pictures."),
-    runs: int = typer.Option(0, "--runs", help="Repetitions per cell; 0 takes each command's own number."),
+    runs: int = typer.Option(0, "--runs", help="Repetitions per cell; 0: default of each command."),
     seed: int = typer.Option(1, "--seed", help="Seed of the first repetition."),
-    quick: bool = typer.Option(False, "--quick", help="Only what needs no data and is done at once, with two runs."),
+    quick: bool = typer.Option(False, "--quick", help="Only short commands that need no data, with few runs."),
 ) -> None:
-    """Run every command of every paper whose data are there."""
+    """Run each command whose data are there, for all papers."""
     started = time.process_time()
     done, lacking = 0, dict[str, str]()
     for name in PAPERS:
@@ -111,14 +111,14 @@ def run_all(
 
 @app.command()
 def data(
-    names: list[str] = typer.Argument(None, help="Data files; all of them by default."),
-    folder: Path = typer.Option(None, "--folder", help="Where they lie; by default DENIABLE_DATA."),
+    names: list[str] = typer.Argument(None, help="Names of data files; default: all."),
+    folder: Path = typer.Option(None, "--folder", help="Folder of the data files; default: DENIABLE_DATA."),
 ) -> None:
-    """Verify the data sets that are there, and make the others from their public origin."""
+    """Verify the data sets that are there and make missing ones from their public origin."""
     place = folder or Path(os.environ.get("DENIABLE_DATA", "") or "data")
     unknown = [name for name in names or () if name not in data_sets()]
     if unknown:
-        raise typer.BadParameter(f"{unknown[0]!r} is none of {', '.join(data_sets())}")
+        raise typer.BadParameter(f"must be one of {', '.join(data_sets())}, got {unknown[0]!r}")
     table = Table("file", "what", "rows x columns", "state", "may be passed on", title=str(place), title_justify="left")
     failed = []
     for name, one in data_sets().items():
@@ -142,11 +142,11 @@ def data(
 
 @app.command()
 def measure(
-    names: list[str] = typer.Argument(None, help="Papers, or PAPER/COMMAND; all papers by default."),
-    output: Path = typer.Option(None, "-o", "--output", help="Folder for the results; by default they are not kept."),
+    names: list[str] = typer.Argument(None, help="PAPER or PAPER/COMMAND, repeatable; default: all papers."),
+    output: Path = typer.Option(None, "-o", "--output", help="Folder for the results; default: results are deleted."),
     seed: int = typer.Option(1, "--seed", help="Seed of the first repetition."),
 ) -> None:
-    """Run every command in a process of its own and write its time and its data to measured.json."""
+    """Run each command in its own process; write its time and data files to measured.json."""
     chosen = [tuple(name.split("/")) for name in names or PAPERS]
     for name, *only in chosen:
         for one in only or paper(name).experiments:

@@ -71,7 +71,7 @@ def faults(site: Path) -> list[str]:
 def main(site: Path) -> None:
     """Print what is wrong, and fail if anything is."""
     found = faults(site)
-    print("\n".join(found) or f"{site}/index.html: whole, and needs no network")
+    print("\n".join(found) or f"{site}/index.html is complete and needs no network")
     sys.exit(bool(found))
 
 

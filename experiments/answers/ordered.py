@@ -29,7 +29,7 @@ COLOURS = dict(zip(MEANS, (BLUE, GREEN, VERMILLION, PURPLE, ORANGE, INK, GREY), 
 # ---------------------------------------------------------------- the noise of a mean
 
 
-@PAPER.experiment("mean-noise", "standard deviation of one report's mean, seven mechanisms (exact)", quick=1)
+@PAPER.experiment("mean-noise", "Error of a mean by seven mechanisms, for one report (exact)", quick=1)
 def mean_noise(run: Run) -> None:
     """Tabulate closed forms; nothing is drawn."""
     rows: list[Cell] = [
@@ -60,7 +60,7 @@ def mean_noise(run: Run) -> None:
     run.save_figure(figure)
 
 
-@PAPER.experiment("mean-hybrid", "the square wave's mean against Hybrid's by the length of the scale (exact)", quick=1)
+@PAPER.experiment("mean-hybrid", "Error of a mean: square wave against Hybrid, by length of the scale (exact)", quick=1)
 def mean_hybrid(run: Run) -> None:
     """Tabulate ratios of standard deviations; nothing is drawn.
 
@@ -95,7 +95,7 @@ def mean_hybrid(run: Run) -> None:
     run.save_table(summary, "-largest")
 
 
-@PAPER.experiment("boxes", "questions of several answers: every box, or one of the ticked (exact)", quick=1)
+@PAPER.experiment("boxes", "Multiple-choice questions: report all options, or one ticked option (exact)", quick=1)
 def several_answers(run: Run) -> None:
     """Tabulate variances; nothing is drawn."""
     rows: list[Cell] = [
@@ -117,7 +117,7 @@ def several_answers(run: Run) -> None:
         for epsilon in ("0.5", "1", "2")
         for c in (1, 2, 3)
     ]
-    run.show(crossing, title="boxes from which on padding to so many ticks has the smaller variance")
+    run.show(crossing, title="number of options from which padding to this many ticks has the smaller variance")
     run.save_table(crossing, "-crossing")
 
 
@@ -218,7 +218,7 @@ def decoders_table(run: Run, scales: Sequence[tuple[str, int]], shares_of: Calla
     for group, ks in (("k up to 8", range(9)), ("k from 16 on", range(16, 1 << 12))):
         chosen = [cell for cell in cells if cell["k"] in ks]
         summary += [_compared(group, chosen, method) for method in METHODS if chosen]
-    run.show(summary, title=f"errors over those of EM of the same reports, {run.runs} runs a setting")
+    run.show(summary, title=f"errors divided by those of EM on the same reports; {run.runs} runs per setting")
     run.save_table(summary, "-summary")
     _draw_decoders(run, cells)
 
@@ -275,21 +275,23 @@ def _draw_decoders(run: Run, cells: Sequence[Cell]) -> None:
 HELD_OUT = {"epsilons": (0.7, 1.5, 3.0), "ns": (2_000, 20_000, 200_000)}
 
 
-@PAPER.experiment("decoders", "smooth, EM, EMS on five data sets held out (needs DENIABLE_DATA)", runs=20)
+@PAPER.experiment("decoders", "Decoders smooth, EM and EMS on five held-out data sets (needs DENIABLE_DATA)", runs=20)
 def decoders(run: Run) -> None:
     """Decode ten scales at nine settings each; every setting is reported."""
     scales = [(scale.label, scale.k) for scale in SCALES]
     decoders_table(run, scales, distribution, HELD_OUT["ns"], HELD_OUT["epsilons"])  # type: ignore[arg-type]
 
 
-@PAPER.experiment("decoders-invented", "the same on a distribution that needs no data", runs=20, quick=2)
+@PAPER.experiment(
+    "decoders-invented", "Decoders smooth, EM and EMS on an invented distribution (no data)", runs=20, quick=2
+)
 def decoders_invented(run: Run) -> None:
     """Decode two humps and a spike."""
     scales = [(f"two humps and a spike, k = {k}", k) for k in (7, 32)]
     decoders_table(run, scales, lambda label: invented(int(label.rpartition(" ")[2])), (20_000,), (0.7, 1.5, 3.0))
 
 
-@PAPER.experiment("example", "one decoded distribution: ages of 20,000 people (needs DENIABLE_DATA)")
+@PAPER.experiment("example", "Example of a decoded distribution: ages of 20,000 people (needs DENIABLE_DATA)")
 def example(run: Run) -> None:
     """Draw one collection and decode it."""
     k, epsilon, n = 32, 1.5, 20_000
@@ -382,7 +384,7 @@ def coverage_table(run: Run, settings: Sequence[Cell], shares_of: Callable[[str]
         }
         for name in names
     ]
-    run.show(summary, title=f"coverage of {LEVEL:.0%} intervals; all between the bounds if all cover as they say")
+    run.show(summary, title=f"coverage of {LEVEL:.0%} intervals; at the stated level, all lie between the bounds")
     run.save_table(summary, "-summary")
     figure, (axes,) = panels(1, 8.4, 2.9)
     axes.axvspan(low, high, color="0.92", linewidth=0, zorder=0)
@@ -405,7 +407,7 @@ COVERED = (
 )
 
 
-@PAPER.experiment("coverage", "means, distribution functions, quartiles on real data (needs DENIABLE_DATA)", runs=1000)
+@PAPER.experiment("coverage", "Coverage for means, distributions and quartiles (needs DENIABLE_DATA)", runs=1000)
 def coverage(run: Run) -> None:
     """Rehearse collections of 500 to a million people."""
     settings: list[Cell] = [
@@ -417,7 +419,7 @@ def coverage(run: Run) -> None:
     coverage_table(run, settings, distribution)
 
 
-@PAPER.experiment("coverage-invented", "the same on a distribution that needs no data", runs=1000, quick=10)
+@PAPER.experiment("coverage-invented", "Coverage for means, distributions and quartiles (no data)", runs=1000, quick=10)
 def coverage_invented(run: Run) -> None:
     """Rehearse collections of people with two humps and a spike."""
     settings: list[Cell] = [

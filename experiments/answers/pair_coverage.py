@@ -167,13 +167,15 @@ def picture(rows: list[Cell], runs: int) -> Figure:
     return figure
 
 
-@PAPER.experiment("pair-coverage", "Coverage of crosstabs' intervals in whole collections", runs=1000)
+@PAPER.experiment("pair-coverage", "Coverage of crosstabs' intervals on real data", runs=1000)
 def pair_coverage(run: Run) -> None:
     """Draw from real data."""
     report(run, SETTINGS)
 
 
-@PAPER.experiment("pair-coverage-public", "The same on a stated joint, without data", runs=1000, quick=20)
+@PAPER.experiment(
+    "pair-coverage-public", "Coverage of crosstabs' intervals on a built-in distribution (no data)", runs=1000, quick=20
+)
 def pair_coverage_public(run: Run) -> None:
     """Draw from a public joint."""
     report(run, PUBLIC)

@@ -89,13 +89,15 @@ def picture(cells: list[Cell]) -> Figure:
     return figure
 
 
-@PAPER.experiment("pair-tables", "All pair tables: ten methods on five held-out data sets", runs=5)
+@PAPER.experiment("pair-tables", "Error of all pair tables: ten methods on five held-out data sets", runs=5)
 def pair_tables(run: Run) -> None:
     """Every method on every held-out setting."""
     report(run, HELD_OUT)
 
 
-@PAPER.experiment("pair-tables-public", "The same on a stated joint, without data", runs=5, quick=1)
+@PAPER.experiment(
+    "pair-tables-public", "Error of all pair tables on a built-in distribution (no data)", runs=5, quick=1
+)
 def pair_tables_public(run: Run) -> None:
     """Every method on a public joint."""
     report(run, ("public",))

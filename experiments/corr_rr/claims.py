@@ -249,9 +249,7 @@ def printed_shares() -> list[Cell]:
     return rows
 
 
-@PAPER.experiment(
-    "claims", "What the text says about its figures, checked on their cells, by both rules", runs=CLAIM_RUNS
-)
+@PAPER.experiment("claims", "The papers' claims about their figures, checked by both rules for copies", runs=CLAIM_RUNS)
 def claims(run: Run) -> None:
     """Measure every figure that a claim is about, in its own cache."""
     measured: dict[str, list[Cell]] = {}
@@ -266,7 +264,7 @@ def claims(run: Run) -> None:
                 check(claim, figure, source, rule, measured[figure]) for source in layout.sources for rule in rules
             ]
     run.save_table(rows)
-    run.show(rows, title="an error over the one it is compared with; claims in our words")
+    run.show(rows, title="errors divided by the errors they are compared with; claims in our words")
     shares = [row for figure in SHARE for row in best_shares(figure, measured[figure])]
     run.save_table(shares, "-shares")
     run.save_table(printed_shares(), "-printed-shares")

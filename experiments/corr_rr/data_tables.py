@@ -12,7 +12,7 @@ from experiments.harness import Run
 from experiments.pictures import panels as unshared
 
 
-@PAPER.experiment("real-data", "Table 3, Figure 12; preprint Table I: encodings of the real data")
+@PAPER.experiment("real-data", "Encodings of the real data: Table 3, Figure 12; preprint Table I")
 def real_data(run: Run) -> None:
     """Show what was chosen where the text leaves room, and how near the printed correlations it comes."""
     rows = []

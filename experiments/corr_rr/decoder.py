@@ -116,7 +116,7 @@ def report(run: Run, families: dict[str, list[Cell]], title: str) -> None:
     draw_sorted(run, families, title)
 
 
-@PAPER.experiment("decoder", "The decoder on the settings that chose it", runs=600)
+@PAPER.experiment("decoder", "Error of the decoder on the settings used to choose it", runs=600)
 def decoder(run: Run) -> None:
     """Measure the default on the tables' and figures' settings; `runs` counts free frequencies, see `repetitions`."""
     cells = run.cells(settings.choosing(), measure)
@@ -124,7 +124,7 @@ def decoder(run: Run) -> None:
     report(run, families, "Settings that chose the decoder")
 
 
-@PAPER.experiment("held-out", "The decoder on settings that chose nothing", runs=2000)
+@PAPER.experiment("held-out", "Error of the decoder on held-out settings", runs=2000)
 def held_out(run: Run) -> None:
     """Measure the default on drawn settings and on views of real data; `runs` as for `decoder`."""
     cells = run.cells(settings.held_out(), measure)
@@ -177,7 +177,7 @@ def measure_large(cell: Cell) -> Cell:
     return values | {"first ratio": before, "first error": before_error}
 
 
-@PAPER.experiment("large-k", "The decoder over 16, 64 and 256 categories, against norm-sub", runs=20)
+@PAPER.experiment("large-k", "Error of the decoder against norm-sub for 16, 64 and 256 categories", runs=20)
 def large_k(run: Run) -> None:
     """Measure the decoder and its first version over large domains, dominant categories apart."""
     cells = run.cells(settings.large(), measure_large)

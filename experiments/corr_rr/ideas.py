@@ -189,7 +189,7 @@ def geometric_mean(ratios: Sequence[Ratio]) -> Ratio:
     return Ratio(mean, mean * math.sqrt(sum((one.error / one.value) ** 2 for one in ratios)) / len(ratios))
 
 
-@PAPER.experiment("per-value", "4.4: a copy probability for every value instead of one per pair", runs=100)
+@PAPER.experiment("per-value", "Section 4.4: one copy probability for each value instead of each pair", runs=100)
 def per_value(run: Run) -> None:
     """Compare the rules on the paper's own settings and on held-out ones."""
     settings = [cell | {"share": 0.1} for cell in (*own_settings((0.1, 0.3, 0.5)), *held_out_alike(CELLS))]
@@ -215,7 +215,7 @@ def per_value(run: Run) -> None:
                 | {"worst": max(row["ratio"] for row in own)}
             )
     run.save_table(summary, "-summary")
-    run.show(summary, title="error over that of one probability per pair; geometric means")
+    run.show(summary, title="error divided by the error with one probability per pair; geometric means")
 
 
 def _family(row: Cell) -> str:
@@ -264,7 +264,7 @@ def planned(people: People, epsilon: float) -> float:
 
 
 @PAPER.experiment(
-    "phase-one", "4.3.4: a size for phase one, chosen on the paper's settings, checked on held-out ones", runs=100
+    "phase-one", "Section 4.3.4: size of phase one, chosen on the paper's settings, checked on held-out ones", runs=100
 )
 def phase_one(run: Run) -> None:
     """Measure Corr-RR at eight sizes of phase one; choose a rule on the paper's settings, and check it elsewhere."""
@@ -296,4 +296,4 @@ def phase_one(run: Run) -> None:
                 | {"worst": max(row["over best"] for row in own_rows)}
             )
     run.save_table(summary, "-summary")
-    run.show(summary, title="Corr-RR's error over that at the best of eight sizes; geometric means")
+    run.show(summary, title="Corr-RR's error divided by its error at the best of eight sizes; geometric means")

@@ -87,42 +87,42 @@ def _first(k: int, d: int, rho: float, epsilon: float) -> Cell:
 
 
 def _budget(data: str) -> Layout:
-    title = f"{data}, error over epsilon: d = 4, k = 4, n = 20,000"
+    title = f"{data}, error against epsilon: d = 4, k = 4, n = 20,000"
     return Layout(title, _second(data, 4, 0, 0), ("rho", RHO), ("epsilon", EPSILON), 100, (OPEN_SHARE,))
 
 
 def _attributes(data: str, rho: float) -> Layout:
-    title = f"{data}, error over the number of attributes: rho = {rho}, k = 4, n = 20,000"
+    title = f"{data}, error against the number of attributes: rho = {rho}, k = 4, n = 20,000"
     base = _second(data, 0, rho, 0)
     return Layout(title, base, ("epsilon", SMALL_EPSILON), ("d", ATTRIBUTES), 100, (OPEN_SHARE,))
 
 
 def _correlation(data: str) -> Layout:
-    title = f"{data}, error over rho: epsilon = .5, k = 4, n = 20,000"
+    title = f"{data}, error against rho: epsilon = .5, k = 4, n = 20,000"
     opened = (OPEN_SHARE, OPEN_RHO_AXIS)
     return Layout(title, _second(data, 0, 0, 0.5), ("d", (2, 3, 4)), ("rho", ALL_RHO), 100, opened)
 
 
 def _phase_one(data: str) -> Layout:
-    title = f"{data}, error over the share of phase one: d = 2, k = 4, n = 20,000"
+    title = f"{data}, error against the share of phase one: d = 2, k = 4, n = 20,000"
     opened = ("rho is not stated: .1, as in the tables of the same setting.", "Shares are read as 5%, 10%, ..., 50%.")
     return Layout(title, _second(data, 2, 0.1, 0), ("epsilon", SMALL_EPSILON), ("share", SHARES), 100, opened)
 
 
 def _preprint_budget(k: int, d: int) -> Layout:
-    title = f"preprint, error over epsilon: d = {d}, k = {k}, n = 10,000"
+    title = f"preprint, error against epsilon: d = {d}, k = {k}, n = 10,000"
     opened = (OPEN_SHARE, OPEN_PREPRINT)
     return Layout(title, _first(k, d, 0, 0), ("rho", RHO), ("epsilon", LARGE_EPSILON), 200, opened)
 
 
 def _preprint_attributes(k: int, rho: float) -> Layout:
-    title = f"preprint, error over the number of attributes: k = {k}, rho = {rho}, n = 10,000"
+    title = f"preprint, error against the number of attributes: k = {k}, rho = {rho}, n = 10,000"
     opened = (OPEN_SHARE, OPEN_PREPRINT)
     return Layout(title, _first(k, 0, rho, 0), ("epsilon", (1, 3, 5)), ("d", ATTRIBUTES), 200, opened)
 
 
 def _preprint_phase_one(d: int) -> Layout:
-    title = f"preprint, error over the share of phase one: d = {d}, k = 10, n = 10,000"
+    title = f"preprint, error against the share of phase one: d = {d}, k = 10, n = 10,000"
     opened = ("rho is not stated: .5.", "Shares are read as 5%, 10%, ..., 50%.", OPEN_PREPRINT)
     return Layout(title, _first(10, d, 0.5, 0), ("epsilon", (1, 3, 5)), ("share", SHARES), 200, opened)
 
@@ -137,7 +137,7 @@ LAYOUTS: dict[str, Layout] = {
     "figure-9": _phase_one("SynA"),
     "figure-10": _phase_one("SynB"),
     "figure-11": Layout(
-        *("real data, error over epsilon", {"share": 0.1}, ("data", PRINTED_DATA)),
+        *("real data, error against epsilon", {"share": 0.1}, ("data", PRINTED_DATA)),
         *(("epsilon", EPSILON), 100, (OPEN_SHARE, "Encodings: see `real-data`.")),
     ),
     "figure-13": _attributes("SynA", 0.1),
@@ -152,12 +152,12 @@ LAYOUTS: dict[str, Layout] = {
     "v1-figure-11": _preprint_phase_one(2),
     "v1-figure-12": _preprint_phase_one(4),
     "v1-figure-13": Layout(
-        *("preprint, error over rho: d = 6, k = 10, n = 10,000", _first(10, 6, 0, 0), ("epsilon", (1, 3, 5))),
+        *("preprint, error against rho: d = 6, k = 10, n = 10,000", _first(10, 6, 0, 0), ("epsilon", (1, 3, 5))),
         *(("rho", ALL_RHO), 200, (OPEN_SHARE, OPEN_RHO_AXIS, OPEN_PREPRINT)),
     ),
     "v1-figure-14": Layout(
         *(
-            "preprint, real data, error over epsilon",
+            "preprint, real data, error against epsilon",
             {"share": 0.1} | KNOWN,
             ("data", PREPRINT_DATA),
         ),

@@ -22,7 +22,7 @@ def probability(target: float, pivot: float, n2: int = N2, as_printed: bool = Fa
     return float(pairwise_copy_probabilities(marginals, n2, as_printed=as_printed)[0, 1])
 
 
-@PAPER.experiment("figure-2", "Figure 2: the copy probability over the marginals of target and pivot", quick=1)
+@PAPER.experiment("figure-2", "Figure 2: copy probability against the marginals of target and pivot", quick=1)
 def figure_2(run: Run) -> None:
     """Calculate; nothing is random. Domain size, epsilon and n2 are not stated: binary, n2 = 18,000, no epsilon."""
     targets = [round(step / 100, 2) for step in range(101)]
@@ -43,5 +43,5 @@ def figure_2(run: Run) -> None:
     legend.get_title().set_fontsize(9)
     run.save_figure(figure)
     halves = [probability(target, 0.5) for target in np.linspace(0.1, 0.9, 5)]
-    run.say(f"A uniform pivot gives p = {halves[0]:g} whatever the target: its copies say nothing.")
-    run.say("The rule depends on marginals only: neither on epsilon nor on any correlation. Its axis is f(1) at k = 2.")
+    run.say(f"A uniform pivot gives p = {halves[0]:g} for every target: its copies carry no information.")
+    run.say("The rule depends on the marginals only, not on epsilon or any correlation. The axis is f(1) at k = 2.")

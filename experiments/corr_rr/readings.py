@@ -123,7 +123,7 @@ def measure(cell: Cell) -> Cell:
     return moments(table)
 
 
-@PAPER.experiment("readings", "Mushroom and Clave: how many readings fit the printed correlations", runs=200)
+@PAPER.experiment("readings", "Mushroom and Clave: number of encodings that fit the printed correlations", runs=200)
 def readings(run: Run) -> None:
     """Count the readings, and check 4.4's sentence on Mushroom for those that keep a column of five values."""
     found = mushroom()
@@ -139,7 +139,7 @@ def readings(run: Run) -> None:
     fit = sum(distance <= ROUNDING for distance, _, _ in pairs)
     rows.append({"data": "Clave", "readings": "pairs of columns", "number": len(pairs), "fit": fit})
     run.save_table(rows)
-    run.show(rows, title="readings whose correlation is the printed one up to rounding")
+    run.show(rows, title="number of readings whose correlation rounds to the printed one")
     nearest = [{"columns": f"{a} x {b}", "distance": distance} for distance, a, b in pairs[:3]]
     run.save_table(nearest, "-clave")
     run.show(nearest, title="Clave: the nearest pairs")

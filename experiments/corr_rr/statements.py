@@ -78,9 +78,7 @@ def beside_default(name: str, cells: list[Cell], four: Sequence[str] = FOUR) -> 
     }
 
 
-@PAPER.experiment(
-    "statements", "What the page says of errors beside the tables: cells, exact biases, the default", runs=100
-)
+@PAPER.experiment("statements", "Errors that the page quotes outside its tables of claims", runs=100)
 def statements(run: Run) -> None:
     """Measure what single sentences speak of; figures in their own caches."""
     (plain,) = (
@@ -122,7 +120,7 @@ def statements(run: Run) -> None:
     families |= {"real": real}
     beside = [beside_default(name, cells) for name, cells in families.items()]
     run.save_table(beside, "-beside")
-    run.show(beside, title="the default and SMP beside the best of four, all projected onto the simplex")
+    run.show(beside, title="the default and SMP against the best of four methods, all projected onto the simplex")
 
     sampled = [
         error(cell, "SMP") / min(error(cell, method) for method in BASELINES)
@@ -142,7 +140,7 @@ def statements(run: Run) -> None:
 
 @PAPER.experiment(
     "preprint-default",
-    "The default beside the preprint's four methods, Corr-RR by the preprint's rule",
+    "The default against the preprint's four methods, Corr-RR by the preprint's rule",
     runs=BESIDE_RUNS,
 )
 def preprint_default(run: Run) -> None:
@@ -158,4 +156,7 @@ def preprint_default(run: Run) -> None:
         for source in (*SOURCES, "")
     ]
     run.save_table(rows)
-    run.show(rows, title="the default and SMP beside the best of the preprint's four, all projected onto the simplex")
+    run.show(
+        rows,
+        title="the default and SMP against the best of the preprint's four methods, all projected onto the simplex",
+    )

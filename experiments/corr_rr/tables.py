@@ -170,7 +170,9 @@ for _table in TABLES:
     PAPER.experiment(f"table-{_table}", _title, 100, 2 if _table == "6" else None)(partial(perform, _table))
 
 
-@PAPER.experiment("agreement", "Tables 4-9 together: how many of the 360 cells agree, on three kinds of data", runs=250)
+@PAPER.experiment(
+    "agreement", "Tables 4-9 together: number of the 360 cells that agree, on three kinds of data", runs=250
+)
 def agreement(run: Run) -> None:
     """Measure the printed cells of all six tables, nothing else, and count those that disagree."""
     rows = []

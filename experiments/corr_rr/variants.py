@@ -113,7 +113,7 @@ def measure(cell: Cell) -> Cell:
     return summary(repeated) | {"quantiles": quantiles}
 
 
-@PAPER.experiment("variants", "Sections 3.3.2-3.3.6: Cond-RR, groups, rounds, two pivots, beside Corr-RR", runs=40)
+@PAPER.experiment("variants", "Sections 3.3.2-3.3.6: Cond-RR, groups, rounds and two pivots, against Corr-RR", runs=40)
 def run_variants(run: Run) -> None:
     """Measure what the papers propose without numbers."""
     base: Cell = {"k": 4, "d": 4, "n": 20_000}

@@ -66,7 +66,7 @@ def ratio_about_first(joint: Floats, epsilon: float) -> tuple[float, float]:
     return float(found.exact[0]), float(found.additive_figure_not_a_bound[0])
 
 
-@PAPER.experiment("additive", "The additive figure (6): counter-examples, random subsets, independence", runs=300)
+@PAPER.experiment("additive", "The additive figure (6) against exact totals: where it is not a bound", runs=300)
 def additive(run: Run) -> None:
     """Known counter-examples, `--runs` random subsets of CelebA by size, and as many joints where (6) does hold."""
     examples = _examples(run)

@@ -30,7 +30,7 @@ def encoded(encoding: str) -> Table:
     return LOADERS["Adult"]() if encoding == AS_IS else merged(LOADERS["Adult"](), SHARE)
 
 
-@PAPER.experiment("adult", "Adult's figures under both encodings: as it stands, and rare categories merged", runs=25)
+@PAPER.experiment("adult", "Adult under two encodings: all categories kept, and rare categories merged", runs=25)
 def adult_encodings(run: Run) -> None:
     """Shares of small CPLs, correlation, TCPL, benchmark 1, Table I and Table II."""
 

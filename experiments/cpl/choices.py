@@ -80,7 +80,7 @@ def random_choice(d: int, count: int, seed: int, number: int) -> list[int]:
     return sorted(rng.choice(d, count, replace=False).tolist())
 
 
-@PAPER.experiment("fig8-choices", "Figure 8's factor and its broken caps over random choices of attributes", runs=100)
+@PAPER.experiment("fig8-choices", "Figure 8's factor and broken caps, for random choices of attributes", runs=100)
 def choices(run: Run) -> None:
     """Say the factor over SPL and the exact total for every cap, over `--runs` choices and a greedy one."""
     count, faces = calibration.COMMON_FACES, shared_faces()
@@ -167,7 +167,7 @@ FEW = 12
 PUBLIC_CAPS = (1.0, 5.0, 10.0)
 
 
-@PAPER.experiment("fig8-public-choices", "LFW as public knowledge over random choices of 12 attributes", runs=200)
+@PAPER.experiment("fig8-public-choices", "LFW as public knowledge, for random choices of 12 attributes", runs=200)
 def public_choices(run: Run) -> None:
     """Calibrate on LFW's joint, by exact totals and by (6), and say what the budgets come to under CelebA's."""
     faces, public = calibration.common_faces()

@@ -18,7 +18,7 @@ CAPS = (1.5, 2.5, 4.0)
 ATTRIBUTES = 8
 
 
-@PAPER.experiment("selection", "Which attributes to release under a cap: the greedy choice against the best", runs=200)
+@PAPER.experiment("selection", "Attributes to release under a cap: the greedy choice against the best", runs=200)
 def selection(run: Run) -> None:
     """Say how often, and by how much, the greedy choice of 8 random attributes of CelebA falls short."""
 

@@ -35,7 +35,7 @@ def _through(channels: dict[int, Floats], rows: Floats) -> float:
     return brute_force.leakage(rows, channels[rows.shape[1]])
 
 
-@PAPER.experiment("brute-force", "The library against the definitions, every output and every set tried")
+@PAPER.experiment("brute-force", "The library against the definitions, by trying all outputs and all sets")
 def definitions(run: Run) -> None:
     """Set the library beside brute force on CelebA and Cardio, epsilon 1, and on two counter-examples."""
     rows: list[Cell] = []
@@ -76,4 +76,4 @@ def definitions(run: Run) -> None:
     grid = max(float(row["largest difference"]) for row in rows if "SHE" in row["figure"])
     others = max(float(row["largest difference"]) for row in rows if "SHE" not in row["figure"])
     run.save_table([{"figures": len(rows), "SHE": grid, "all others": others}], "-summary")
-    run.say(f"largest difference: {others:.1e}; SHE, whose noise is on a grid in the library, {grid:.1e}")
+    run.say(f"largest difference: {others:.1e}; for SHE, whose noise the library puts on a grid: {grid:.1e}")

@@ -44,7 +44,7 @@ def leaky(subset: tuple[int, ...], k: int, epsilon: float, delta: float) -> Floa
     return np.hstack([answers, certain])
 
 
-@PAPER.experiment("delta", "Delta: events, not outputs; the tight curve for Bald <- Male")
+@PAPER.experiment("delta", "Delta over events and over outputs; the tight curve for Bald <- Male")
 def curve(run: Run) -> None:
     """Show the nonce, and tight delta' over epsilon' with the mechanism that attains it."""
     channel = nonce(2, NONCES)
@@ -100,7 +100,7 @@ def sums(joint: Floats, epsilon: float, delta: float) -> tuple[float, float, flo
     return (*added, float(total_delta(joint, channels, [added[0]] * joint.ndim)[0]))
 
 
-@PAPER.experiment("delta-sums", "The deltas of (6): sums against exact ones", runs=300)
+@PAPER.experiment("delta-sums", "The delta of (6), which is a sum, against the exact delta", runs=300)
 def summed(run: Run) -> None:
     """Try the exclusive or, `--runs` random sets of CelebA's attributes by size, and joints where (6) does hold."""
     xor = exclusive_or()

@@ -128,7 +128,7 @@ def faces(run: Run) -> None:
     run.save_figure(figure)
 
 
-@PAPER.experiment("fig4d", "How many CPLs are small: GRR, epsilon 1, all pairs of three data sets")
+@PAPER.experiment("fig4d", "Share of small CPLs over all pairs of three data sets: GRR, epsilon 1")
 def small(run: Run) -> None:
     """Histogram of CPL over all ordered pairs."""
     edges = np.linspace(0, 1, 11)

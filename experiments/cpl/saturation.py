@@ -17,7 +17,7 @@ SAMPLED = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 STYLES = {"No_Beard": (BLUE, "o"), "Wearing_Necklace": (PURPLE, "s"), "Smiling": (GREEN, "^")}
 
 
-@PAPER.experiment("fig4b", "CelebA: CPL about gender over epsilon, GRR; exact total and additive figure", runs=25)
+@PAPER.experiment("fig4b", "CelebA: CPL about gender against epsilon, GRR; exact total and additive figure", runs=25)
 def over_epsilon(run: Run) -> None:
     """Curves, their limits, the simulated workflow, and totals of four released attributes."""
 

@@ -17,7 +17,7 @@ CAP = 1.0
 SIZES = (21, 24)
 
 
-@PAPER.experiment("theory", "the numbers of docs/theory/leakage.md: calibrated exclusive or, the cost of totals")
+@PAPER.experiment("theory", "Numbers of docs/theory/leakage.md: budgets of an exclusive or, cost of totals")
 def theory(run: Run) -> None:
     """Print the budgets of an exclusive or under a cap of 1, and the processor time and memory of large totals."""
     calibrated(run)

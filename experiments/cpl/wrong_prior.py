@@ -19,7 +19,7 @@ FEW = 6
 """Attributes of the totals: the first that CelebA and LFW share."""
 
 
-@PAPER.experiment("wrong-prior", "Leakage over all priors within a distance of CelebA's, GRR, epsilon 1")
+@PAPER.experiment("wrong-prior", "Largest leakage over all priors near CelebA's: GRR, epsilon 1")
 def near(run: Run) -> None:
     """Pairs and the largest total of six attributes by radius; the distance and the total of LFW's prior."""
     faces, public = calibration.common_faces()

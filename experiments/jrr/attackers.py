@@ -46,7 +46,7 @@ def learned(mechanism: Any, theta: float) -> dict[str, float]:
     }
 
 
-@PAPER.experiment("attackers", "what each adversary learns, and the error of RR of the same strength", quick=1)
+@PAPER.experiment("attackers", "What each adversary learns, and the error of RR with the same epsilon", quick=1)
 def attackers(run: Run) -> None:
     """Print every adversary's epsilon at the paper's settings; compare with RR against the same adversary.
 

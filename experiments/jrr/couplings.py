@@ -32,7 +32,7 @@ def others_data(rows: object) -> float:
     return min(found, default=inf)
 
 
-@PAPER.experiment("couplings", "the tables of docs/theory/coupling.md: k values, coupled reports, OUE, OLH")
+@PAPER.experiment("couplings", "Tables of docs/theory/coupling.md: k values, coupled reports, OUE, OLH")
 def couplings(run: Run) -> None:
     """Print variances by closed form, exact laws of views, and the peers that one pairing for all bits gives away."""
     kary(run)
@@ -76,7 +76,7 @@ def binary(run: Run) -> None:
                     rates = [r.epsilon for r in found if "base rate" in f"{r.adversary} {r.view}" and r.delta > 0]
                     row["base rate known"] = min(rates, default="")
                 rows.append(row)
-    run.show(rows, title="Variance over RR's, and the epsilon at delta 1e-6 of who knows a base rate of .05")
+    run.show(rows, title="Variance over RR's, and epsilon at delta 1e-6 for an adversary who knows a base rate of .05")
     run.save_table(rows, "-binary")
 
 

@@ -98,7 +98,7 @@ def _rr(cells: list[Cell], like: Cell) -> Cell:
     return next(cell for cell in cells if cell["method"] == "RR" and all(cell.get(k) == like.get(k) for k in same))
 
 
-@PAPER.experiment("fig-2", "figure 2: percentiles of the relative error on the four data sets", runs=1000)
+@PAPER.experiment("fig-2", "Figure 2: percentiles of the relative error on the four data sets", runs=1000)
 def fig_2(run: Run) -> None:
     """Measure percentiles of the ARE; the paper states the 80th for Kosarak at epsilon .1."""
     cells = dataset_cells(run)
@@ -232,7 +232,9 @@ def drawn_ones(draws: int, rng: np.random.Generator) -> Integers:
     return rng.hypergeometric(targets, int(counts.sum()) - np.array(targets), CLICKS)
 
 
-@PAPER.experiment("data-counts", "Table 3's counts against the data sets, as appendix J describes them", runs=20_000)
+@PAPER.experiment(
+    "data-counts", "Counts of table 3 against counts in the data sets that appendix J describes", runs=20_000
+)
 def data_counts(run: Run) -> None:
     """Draw Kosarak's 100 pages and 20,000 contributors `--runs` times; compare Amazon's and E-commerce's counts, too.
 
@@ -304,7 +306,7 @@ def record_errors(mechanism: Any, answers: Any, runs: int, rng: SimulationRandom
     return np.array(found)
 
 
-@PAPER.experiment("real-records", "E-commerce and Kosarak, record by record through dealer and contributors", runs=200)
+@PAPER.experiment("real-records", "E-commerce and Kosarak: each record through dealer and contributor", runs=200)
 def real_records(run: Run) -> None:
     """Deal, randomise and aggregate real answers; the MSE must be the closed form's."""
     answers = real_answers()

@@ -89,7 +89,7 @@ def others_known(p: float, size: int, n: int) -> float:
     return epsilon_at(law[:-1] * (n - z) / n, law[1:] * (z + 1) / n)
 
 
-@PAPER.experiment("groups", "groups of more than two (4.6.4): what they gain, and what they cost", quick=1)
+@PAPER.experiment("groups", "Section 4.6.4, groups of more than two: error and leakage", quick=1)
 def groups(run: Run) -> None:
     """Print error and leakage of balanced groups of 2 to 100; nobody colludes; closed forms."""
     rows: list[Cell] = []
@@ -165,7 +165,7 @@ def shuffled(p: float, s: float, n: int, count: int) -> float:
     return epsilon_at(law_of_ones(p, s, n, count + 1), law_of_ones(p, s, n, count))
 
 
-@PAPER.experiment("shuffle", "JRR behind a shuffler (4.6.5), beside RR of the same error", quick=1)
+@PAPER.experiment("shuffle", "Section 4.6.5, JRR behind a shuffler: epsilon, against RR with the same error", quick=1)
 def shuffle(run: Run) -> None:
     """Print what the number of ones says about one contributor; closed forms (Fourier inversion)."""
     rows: list[Cell] = []
@@ -241,7 +241,7 @@ def means(one: Cell) -> Cell:
 
 
 @PAPER.experiment(
-    "means", "means of numbers in [0, 1] by random rounding, the paper's future work", runs=1000, quick=10
+    "means", "Means of numbers in [0, 1] by random rounding (the paper's future work)", runs=1000, quick=10
 )
 def estimated_means(run: Run) -> None:
     """Measure the MSE of a mean by every mechanism: rounding at random to a bit, then the mechanism."""

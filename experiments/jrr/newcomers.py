@@ -55,7 +55,7 @@ def together(one: Cell) -> Cell:
     }
 
 
-@PAPER.experiment("newcomers", "newcomers by RR beside a deal, and silent peers (4.5.2)", runs=1000)
+@PAPER.experiment("newcomers", "Section 4.5.2: newcomers who use RR beside a deal, and silent peers", runs=1000)
 def newcomers(run: Run) -> None:
     """Measure the error of both together, and compute the exact coverage of its intervals."""
     settings = [{"share": share, "late": late} for share in SHARES for late in LATE]
@@ -81,7 +81,7 @@ def newcomers(run: Run) -> None:
     run.show(rows, title=f"MSE over that of RR, n = {N:,}, epsilon {EPSILON:g}, M = {COLLUDERS}")
     run.save_table(rows)
     covered = [coverage(*one) for one in SETTINGS]
-    run.show(covered, title="Exact coverage of intervals of 95% for these contributors")
+    run.show(covered, title="Exact coverage of 95% intervals for these contributors")
     run.save_table(covered, "-coverage")
 
 

@@ -43,7 +43,7 @@ def _ratio(method: str, one: Cell) -> float:
     return of[0] / of[1]
 
 
-@PAPER.experiment("fig-3", "figure 3: MSE and ARE against epsilon, three numbers of contributors", runs=1000)
+@PAPER.experiment("fig-3", "Figure 3: MSE and ARE against epsilon, three numbers of contributors", runs=1000)
 def fig_3(run: Run) -> None:
     """Measure both errors at every epsilon and share of ones; compare what the text states."""
     settings = [
@@ -125,7 +125,7 @@ def state_claims(run: Run) -> None:
     run.save_table(rows, "-stated")
 
 
-@PAPER.experiment("fig-4", "figure 4: MSE and ARE against the number of contributors, 20 to 2,000,000", runs=1000)
+@PAPER.experiment("fig-4", "Figure 4: MSE and ARE against the number of contributors, 20 to 2,000,000", runs=1000)
 def fig_4(run: Run) -> None:
     """Measure both errors at every size, epsilon and share of ones."""
     settings = [
@@ -146,7 +146,9 @@ def first_coalition(method: str, epsilon: float, found: Callable[[float], bool])
     return bisect.bisect_left(range(n), True, key=lambda m: found(_ratio(method, setting(n, count, epsilon, m))))
 
 
-@PAPER.experiment("fig-5", "figure 5: MSE against the number of colluders that are planned for", runs=1000, quick=5)
+@PAPER.experiment(
+    "fig-5", "Figure 5: MSE against the number of colluders that the design allows for", runs=1000, quick=5
+)
 def fig_5(run: Run) -> None:
     """Measure the MSE for M from 0 to n - 1; the paper says that JRR is better than RR for every M."""
     settings = [setting(10_000, 1_000, epsilon, m) for epsilon in EPSILONS for m in COALITIONS]
@@ -176,7 +178,7 @@ def fig_5(run: Run) -> None:
     run.save_figure(figure)
 
 
-@PAPER.experiment("fig-6", "figure 6: MSE against the share of ones, epsilon 1", runs=1000)
+@PAPER.experiment("fig-6", "Figure 6: MSE against the share of ones, epsilon 1", runs=1000)
 def fig_6(run: Run) -> None:
     """Measure the MSE for shares from 0 to 1 at epsilon 1, as in the figure, and at .1."""
     n = 10_000

@@ -20,7 +20,7 @@ N, SHARE = 10_000, 0.05
 MY_REPORT, _, BASE_RATE, OTHERS_DATA, _ = ADVERSARIES
 
 
-@PAPER.experiment("theory", "the numbers of docs/theory/jrr.md", runs=50_000)
+@PAPER.experiment("theory", "Numbers of docs/theory/jrr.md", runs=50_000)
 def theory(run: Run) -> None:
     """Print closed forms, enumerations, and a simulation of one pairing that is used again."""
     honest(run)

@@ -111,7 +111,7 @@ def by_budget(one: Cell) -> Cell:
     return {"mse": float(squares.mean()), "mse_error": float(squares.std(ddof=1) / np.sqrt(len(squares)))}
 
 
-@PAPER.experiment("two-phase", "two phases that split epsilon, as the paper suggests (section 7)", runs=1000, quick=5)
+@PAPER.experiment("two-phase", "Section 7: two phases that split epsilon", runs=1000, quick=5)
 def two_phase(run: Run) -> None:
     """Print the exact MSE for three epsilons beside one phase; draw it at epsilon .1."""
     settings = [
@@ -198,7 +198,7 @@ def by_contributors(one: Cell) -> Cell:
     }
 
 
-@PAPER.experiment("two-groups", "our variant: RR by some contributors, then JRR by the others", runs=1000, quick=5)
+@PAPER.experiment("two-groups", "Our variant: RR by some contributors, then JRR by the others", runs=1000, quick=5)
 def two_groups(run: Run) -> None:
     """Measure it beside one phase."""
     epsilon = 0.1

@@ -98,7 +98,7 @@ def _draw(run: Run, cells: list[Cell], x: str, by: str, values: tuple[float, ...
     run.save_figure(figure)
 
 
-@PAPER.experiment("fig-7", "figure 7: RI and R against epsilon")
+@PAPER.experiment("fig-7", "Figure 7: RI and R against epsilon")
 def fig_7(run: Run) -> None:
     """Print RI and R; the paper reads RI < 1e-4 for every epsilon from .001 on."""
     cells = [underperformance(name, n, epsilon) for name in COMPARED for n in CONTRIBUTORS for epsilon in BUDGETS]
@@ -110,7 +110,7 @@ def fig_7(run: Run) -> None:
     _draw(run, cells, "epsilon", "n", CONTRIBUTORS)
 
 
-@PAPER.experiment("fig-8", "figure 8: RI and R against the number of contributors")
+@PAPER.experiment("fig-8", "Figure 8: RI and R against the number of contributors")
 def fig_8(run: Run) -> None:
     """Print RI and R; the paper reads RI = 7.3e-5 at n = 5,000 and R < 3% at n = 1,000."""
     cells = [underperformance(name, n, epsilon) for name in COMPARED for epsilon in EPSILONS for n in SIZES]

@@ -62,7 +62,7 @@ def percentile(p: float, rho: float, n: int, count: int, level: float = 0.8) -> 
     return float(exact), float(low), float(high)
 
 
-@PAPER.experiment("which-m", "the M that the printed numbers fit, and figures 7 and 8 at JRR's own p", quick=1)
+@PAPER.experiment("which-m", "The M that fits the printed numbers; figures 7 and 8 at JRR's own p", quick=1)
 def which_m(run: Run) -> None:
     """Print closed forms for M from 0 to 6 beside what the paper prints."""
     data(run)
@@ -114,7 +114,7 @@ def printed_numbers(run: Run) -> None:
     for epsilon in EPSILONS:
         values = [at_own_p(5_000, epsilon, m)["RI"] for m in PLANNED]
         rows.append(_row(stated["8-RI"], 5_000, epsilon, values, [0.0] * len(PLANNED), 1.0))
-    run.show(rows, title="What the paper prints, and what it is for each M")
+    run.show(rows, title="Numbers that the paper prints, and their values for each M")
     run.save_table(rows)
 
 

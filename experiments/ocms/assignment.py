@@ -55,7 +55,7 @@ def estimates(cell: Cell) -> Cell:
     return result
 
 
-@PAPER.experiment("assignment", "section 5.2: a fixed assignment of hash functions is biased", runs=100, quick=2)
+@PAPER.experiment("assignment", "Section 5.2: bias of a fixed assignment of hash functions", runs=100, quick=2)
 def assignment(run: Run) -> None:
     """Show a data set without the target on which a fixed assignment estimates its frequency as 1."""
     settings = [{"cells": cells, "epsilon": epsilon} for cells in ("2", "optimal") for epsilon in (1, 2, 4)]

@@ -104,7 +104,7 @@ def draw_floor(cells: list[Cell]) -> Figure:
     return figure
 
 
-@PAPER.experiment("bias", "the bias of the original count-mean sketch, eq. (18)", runs=400, quick=4)
+@PAPER.experiment("bias", "Equation (18): bias of the original count-mean sketch", runs=400, quick=4)
 def bias(run: Run) -> None:
     """Measure the ratio of the squared bias to eq. (18), and the floor that it puts under the error."""
     settings = [

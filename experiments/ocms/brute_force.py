@@ -158,7 +158,7 @@ def losses(cell: Cell) -> Cell:
     }
 
 
-@PAPER.experiment("brute-force", "losses of figures 2 and 3 without the library", runs=10)
+@PAPER.experiment("brute-force", "Losses of figures 2 and 3, computed without the library", runs=10)
 def brute_force(run: Run) -> None:
     """Measure the losses by brute force, on Zipf data (100 values, not 10,000) in ten times as many runs."""
     names = ("data", "quantity", "method", "epsilon")

@@ -608,7 +608,7 @@ def kosarak_readings() -> list[Cell]:
     return rows
 
 
-@PAPER.experiment("errata", "statements that do not hold as printed", quick=1)
+@PAPER.experiment("errata", "Errata: statements of the paper that are wrong as printed", quick=1)
 def errata(run: Run) -> None:
     """Compute the numbers that show the errata; nothing is random."""
     rows = findings()

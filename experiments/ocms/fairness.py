@@ -65,7 +65,7 @@ def recursive_response(epsilon: float, bits: int) -> tuple[float, float]:
     return (share * (p + q) + (1 - share) * 2 * q) / (p - q) ** 2, (p + q) / (p - q) ** 2
 
 
-@PAPER.experiment("fairness", "where the author's code differs from the text, or from ours", runs=100, quick=1)
+@PAPER.experiment("fairness", "Differences between the author's code, the paper's text and our code", runs=100, quick=1)
 def fairness(run: Run) -> None:
     """Measure CMS+HE with 2,048 hash functions; compute line 44 and section 4.3's b as coded and as printed."""
     settings = [{"data": data, "epsilon": epsilon} for data in ("zipf", "gaussian") for epsilon in EPSILONS]

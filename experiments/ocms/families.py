@@ -102,7 +102,7 @@ def summary(cells: list[Cell]) -> list[Cell]:
     return rows
 
 
-@PAPER.experiment("families", "which hash family when", runs=10)
+@PAPER.experiment("families", "Hash families: variance, losses and cost of each", runs=10)
 def families(run: Run) -> None:
     """Compute what the families cost in variance, and measure their losses and their collector."""
     grid = [round(0.5 + 0.01 * step, 2) for step in range(551)]

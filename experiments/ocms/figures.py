@@ -55,7 +55,7 @@ def perform(run: Run, data: str, methods: tuple[str, ...], title: str) -> None:
         cells += replace(run, runs=max(2, run.runs // 5) if slow else run.runs).cells(settings, losses)
     run.save_table(cells)
     rows = verdicts(cells)
-    run.show(rows, title=f"{data}: measured over theory (|z| <= {critical_z(len(cells)):.2f} is chance)")
+    run.show(rows, title=f"{data}: measured losses over theory (|z| <= {critical_z(len(cells)):.2f} can be chance)")
     run.save_table(rows, "-verdicts")
     outside = [f"{row['method']} at {row['epsilon']}" for row in rows if not row["below K.1"]]
     run.say(f"worst-case MSE above the bound of Theorem K.1: {', '.join(outside) or 'none'} (each has 5%)")
@@ -64,13 +64,13 @@ def perform(run: Run, data: str, methods: tuple[str, ...], title: str) -> None:
     run.say(f"{sum(cell['seconds'] for cell in cells):.0f} s of processor time")
 
 
-@PAPER.experiment("zipf", "figure 2: Zipf data in the worst numbering for RHR", runs=100, quick=2)
+@PAPER.experiment("zipf", "Figure 2: Zipf data, in the numbering that is worst for RHR", runs=100, quick=2)
 def zipf(run: Run) -> None:
     """Measure the three losses on Zipf data; f* = 1."""
     perform(run, "zipf", SYNTHETIC, "Zipf data, all values with equal low bits")
 
 
-@PAPER.experiment("gaussian", "figure 3: Gaussian data, small frequencies known beforehand", runs=100)
+@PAPER.experiment("gaussian", "Figure 3: Gaussian data, frequencies known in advance to be small", runs=100)
 def gaussian(run: Run) -> None:
     """Measure the three losses on Gaussian data; f* = 0."""
     perform(run, "gaussian", (*SYNTHETIC, "SS"), "Gaussian data, f* = 0")

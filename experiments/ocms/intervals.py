@@ -94,7 +94,7 @@ def draw_half_widths(cells: list[Cell]) -> Figure:
     return figure
 
 
-@PAPER.experiment("intervals", "Theorem 3.5 (Chernoff), Bernstein and normal intervals", quick=1)
+@PAPER.experiment("intervals", "Theorem 3.5: Chernoff intervals against Bernstein and normal intervals", quick=1)
 def intervals(run: Run) -> None:
     """Compute half-widths and exact failure probabilities; nothing is random."""
     settings = [

@@ -12,13 +12,15 @@ REAL = tuple(name for name in SYNTHETIC if "prime" not in name)
 SEPARATED = ("OCMS", "OCMS-MSE", "HE", "CMS+HE", "RHR")
 
 
-@PAPER.experiment("kosarak", "figure 4: clicks of the Kosarak prefix (needs DENIABLE_DATA)", runs=100)
+@PAPER.experiment("kosarak", "Figure 4: clicks of the Kosarak prefix (needs DENIABLE_DATA)", runs=100)
 def kosarak(run: Run) -> None:
     """Measure the three losses on the clicks of the Kosarak prefix; f* = 1."""
     perform(run, "kosarak", REAL, "Kosarak clicks (first 100,000 of 990,002 lines)")
 
 
-@PAPER.experiment("kosarak-separators", "figure 4 with separators as values, which the paper's numbers fit", runs=100)
+@PAPER.experiment(
+    "kosarak-separators", "Figure 4 with separators counted as values, as the paper's numbers suggest", runs=100
+)
 def kosarak_separators(run: Run) -> None:
     """Measure the three losses on the Kosarak prefix with a sequence file's separators among the values."""
     perform(run, "kosarak-separators", SEPARATED, "Kosarak prefix, separators counted as values")

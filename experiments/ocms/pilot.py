@@ -78,7 +78,9 @@ def two_phases(cell: Cell) -> Cell:
     }
 
 
-@PAPER.experiment("pilot", "f* from a pilot: its bound, and what the second phase gains", runs=2000, quick=2)
+@PAPER.experiment(
+    "pilot", "Bound f* from a pilot: how often it fails, and the gain in the second phase", runs=2000, quick=2
+)
 def pilot(run: Run) -> None:
     """Measure a pilot's bound and the second phase's largest error; state the price of a bound that fails."""
     settings = [{"epsilon": epsilon, "top": top} for epsilon in (1, 3, 5) for top in TOPS]

@@ -129,7 +129,9 @@ def traffic(d: int, n: int, epsilon: float) -> Cell:
     }
 
 
-@PAPER.experiment("random-bits", "sections 5.2, 5.3: few random bits; client groups", runs=20_000, quick=20)
+@PAPER.experiment(
+    "random-bits", "Sections 5.2 and 5.3: assignments from few random bits; client groups", runs=20_000, quick=20
+)
 def random_bits(run: Run) -> None:
     """Measure variance and tails of the estimate under pairwise independent assignments; count the bits of groups."""
     settings = [

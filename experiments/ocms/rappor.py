@@ -105,7 +105,7 @@ def errors(cell: Cell) -> Cell:
     return values
 
 
-@PAPER.experiment("rappor", "section 3.4: the unbiased sketch over RAPPOR, and many cells", runs=20_000, quick=20)
+@PAPER.experiment("rappor", "Section 3.4: the unbiased sketch over RAPPOR, by number of cells", runs=20_000, quick=20)
 def rappor(run: Run) -> None:
     """Measure the sketch over both noises for growing m; say how many cells the limit takes."""
     settings = [

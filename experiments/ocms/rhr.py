@@ -11,7 +11,7 @@ from experiments.ocms.statistics import Comparison
 COMPARED = ("RHR", "HE", "OCMS", "OCMS-MSE")
 
 
-@PAPER.experiment("rhr", "the worst case of recursive Hadamard response", runs=100, quick=2)
+@PAPER.experiment("rhr", "Worst case of recursive Hadamard response", runs=100, quick=2)
 def rhr(run: Run) -> None:
     """Measure the error at values nobody holds, when everybody holds a companion and when nobody in particular does."""
     settings = [

@@ -110,7 +110,7 @@ def _settings(rows: Sequence[str]) -> list[Cell]:
     return [{"row": row, "d": d, "epsilon": epsilon} for d in DICTIONARIES for epsilon in EPSILONS for row in rows]
 
 
-@PAPER.experiment("table-1", "Table I, precision, with exact constants", quick=1)
+@PAPER.experiment("table-1", "Table I: precision, with exact constants", quick=1)
 def table_1(run: Run) -> None:
     """Compute Table I for three dictionaries; nothing is random."""
     cells = run.cells(_settings(list(PRECISION)), precision)
@@ -121,7 +121,7 @@ def table_1(run: Run) -> None:
         run.show(shown, columns, f"Table I at d={d:,}, epsilon={epsilon}; l1 in units of 1/sqrt(n), l2 and MSE of 1/n")
 
 
-@PAPER.experiment("table-2", "Table II, bits per report, with exact constants", quick=1)
+@PAPER.experiment("table-2", "Table II: bits per report, with exact constants", quick=1)
 def table_2(run: Run) -> None:
     """Compute Table II for three dictionaries; nothing is random."""
     cells = run.cells(_settings(list(COMMUNICATION)), communication)

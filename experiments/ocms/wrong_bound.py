@@ -54,7 +54,7 @@ def squares(cell: Cell) -> Cell:
     }
 
 
-@PAPER.experiment("wrong-bound", "Theorem 3.7: the price of an f* that does not hold", runs=400, quick=2)
+@PAPER.experiment("wrong-bound", "Theorem 3.7: error when frequencies exceed the bound f*", runs=400, quick=2)
 def wrong_bound(run: Run) -> None:
     """Measure the error at the commonest value when the sketch was made for a smaller f*."""
     settings = [
