@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 Unit = Literal["share", "score", "category"]
 
 _DIGITS = 3
-"""Digits of a score's standard error that its answer shows, at most."""
+"""Most digits of a score's standard error that its answer shows."""
 
 
 @dataclass(frozen=True)

@@ -291,7 +291,8 @@ def summarize_crosstab(
 
 
 MOST_COMPARED = 2_000
-"""Differences whose intervals are computed. Of more, those are that are largest beside a rough error of theirs."""
+"""Most differences whose intervals are computed. If there are more, the largest differences relative to a rough error
+are chosen."""
 
 
 def _largest(table: Crosstab, asked: list[tuple[tuple[int, int], int]]) -> list[tuple[tuple[int, int], int]]:

@@ -106,4 +106,4 @@ def _plain(value: Any) -> str:
 
 
 _PARAMETER = 200
-"""Longest parameter that is printed; learned tables of many attributes are read in the file."""
+"""Longest parameter that is printed. Learned tables of many attributes can be read in the file."""

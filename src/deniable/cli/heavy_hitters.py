@@ -29,7 +29,7 @@ from deniable.files import count_texts
 from deniable.survey.collection import Collection
 
 MAX_CANDIDATES = 10_000
-"""Prefixes kept per length; each is extended by 256 bytes, so no more than 256 times as many are looked at."""
+"""Most prefixes that are kept per length. Each is extended by 256 bytes, so at most 256 times as many are tried."""
 
 
 @command("heavy-hitters")

@@ -64,7 +64,7 @@ MergeRare = Annotated[
 ]
 
 ANY = "any"
-"""The name of all mechanisms together: figures are those of the worst."""
+"""The name of all mechanisms together. Figures are those of the worst mechanism."""
 
 
 @command("leakage")

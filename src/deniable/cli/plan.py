@@ -19,7 +19,7 @@ from deniable.report import coefficient_page, plan_page, save_explorer, survey_p
 from deniable.survey.schema import Schema
 
 TARGET = 5.0
-"""Half-width, in percentage points or hundredths of a scale, that people are counted for if none is wanted."""
+"""Half-width for which people are counted if none is given, in percentage points or hundredths of a scale."""
 
 
 LEVEL = 0.95

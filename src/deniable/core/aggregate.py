@@ -41,7 +41,7 @@ _HEADER_TYPE, _HEADER, _CUSTOM_METADATA = 1, 2, 4
 
 
 _COMPRESSION = 3
-"""Field of the header of a record batch, there only if its buffers are compressed."""
+"""Field of the header of a record batch, which exists only if its buffers are compressed."""
 
 
 _SCHEMA_TYPE, _BATCH_TYPE = 1, 3
@@ -132,7 +132,7 @@ FORMAT = "deniable aggregate"
 FORMAT_VERSION = 1
 
 COMPACT_STATE = 1 << 10
-"""Histograms of so many counters are kept in int32 while every counter fits."""
+"""Histograms with at least this many counters are kept in int32 while every counter fits."""
 
 MAX_EMPTY = 1 << 31
 """Most counters of an aggregate that is set up without reports (16 GiB)."""

@@ -62,22 +62,23 @@ two values, sixteen, and OUE; epsilon 1 to 8; 10 to 400 contributors).
 """
 
 _NEAR, _FAR, _RELIABLE = 0.05, 0.4, 1e-9
-"""Rates, over the step of one report, at which its moments are read off, and the least variance, over the square of the
-step, that digits are left for."""
+"""Rates (times the step of one report) at which a report's moments are read off, and the least variance (over the
+square of the step) that leaves enough digits."""
 
 _RATES = np.geomspace(0.1, 60.0, 32)
-"""Values of lambda that are tried, over the step of one report: bounds of sums `STEPS` wide need the least."""
+"""Values of lambda that are tried, over the step of one report. Bounds of sums `STEPS` wide need the smallest value."""
 
 _HALVINGS = 22
 
 _RATIOS, _REFINED = 9, 3
-"""Quotients that are tested at a time, between two ends, and how often between two of them."""
+"""Number of quotients that are tested at a time between two ends, and how often the search is refined between two of
+them."""
 
 _ON_LIMITS = 0.2
-"""Share of what may fail that is spent on the upper bound of a denominator."""
+"""Share of the error probability that is spent on the upper bound of a denominator."""
 
 _PRICES = np.concatenate([[0.0], np.geomspace(0.1, 1.6, 3)])
-"""Multipliers of such a limit that are tried, in units of the answer."""
+"""Multipliers of the limit of a denominator that are tried, in units of the answer."""
 
 _CELLS = 1 << 20
 """Most numbers in one temporary array."""

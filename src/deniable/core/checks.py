@@ -166,7 +166,7 @@ def _codes(
 
 
 _FEW = 64
-"""Codes that are compared as plain integers: numpy takes longer to begin."""
+"""Most codes that are compared as plain integers, because numpy takes longer to begin."""
 
 _UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 

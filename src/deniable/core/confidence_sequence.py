@@ -22,13 +22,14 @@ from scipy import special
 Floats = NDArray[np.float64]
 
 _STEPS = 60
-"""Bisections of an interval: below the spacing of floats."""
+"""Number of bisections of an interval, which reach below the spacing of floats."""
 
 _WEIGHTS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
 """Sizes a + b of priors that are tried."""
 
 _SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)
-"""Quantiles of one category's frequency, if all frequencies are alike likely, whose widths are averaged."""
+"""Quantiles of one category's frequency, if all frequencies are equally likely. The widths at these quantiles are
+averaged."""
 
 
 def bounds(

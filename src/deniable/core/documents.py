@@ -19,7 +19,7 @@ FORMAT_VERSION = 1
 
 
 MAX_CHARACTERS = 1 << 26
-"""Longest document that is read: far above a schema of a million categories."""
+"""Longest document that is read, which is far longer than a schema of a million categories."""
 
 MAX_DEPTH = 32
 """Deepest nesting of lists and objects in a document."""
@@ -30,7 +30,7 @@ _BOUNDS = {
     "less_than_equal": ("must be <= {:g}", "le"),
     "too_short": ("must have at least {} of them", "min_length"),
 }
-"""Names in pydantic of a bound that is broken: the rule in words, and where it keeps the bound."""
+"""For each name that pydantic gives a broken bound: the rule in words, and the place where pydantic keeps the bound."""
 
 
 class Document(BaseModel):

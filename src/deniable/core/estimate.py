@@ -52,7 +52,7 @@ Probability = float | Fraction
 
 
 SHOWN, MOST_SHOWN = 10, 30
-"""Categories that a text, and that a picture, lists of an estimate."""
+"""Number of categories of an estimate that a text lists, and that a picture lists."""
 
 
 def _frozen(values: ArrayLike) -> Floats:

@@ -32,7 +32,7 @@ def worth_compiling(rows: int) -> bool:
 
 
 PLAIN = False
-"""True inside of an exact kernel that is interpreted, whose numbers Python divides faster than it multiplies them."""
+"""True inside of an exact kernel that is interpreted. There Python divides numbers faster than it multiplies them."""
 
 
 _NUMBERS = SimpleNamespace(int64=int, uint64=int)

@@ -28,10 +28,11 @@ PARTIAL = ".deniable.partial"
 """Ending of the hidden name under which an output is written: ``.NAME.deniable.partial``."""
 
 Commit: TypeAlias = AbstractContextManager[object]
-"""Entered when an output is complete and left when it has its name; an OSError inside means that it has not got it."""
+"""Context that is entered when an output is complete, and left when the output has its name. An OSError inside means
+that the output has no name."""
 
 _PATIENCE = 0.5
-"""Seconds to wait for a process that looks whether a file is left over, before it is said to be in use."""
+"""Seconds to wait for a process that checks whether a file is left over, before the file counts as in use."""
 
 
 @contextlib.contextmanager

@@ -20,7 +20,7 @@ Scaling = Literal["once", "per report"]
 _NOTHING: Mapping[str, Sequence[int]] = MappingProxyType({})
 
 HIGH_EPSILON = 4.0
-"""Above this, whoever is asked to report is warned: odds of 1 to 1 can become 54.6 to 1."""
+"""Above this epsilon, contributors are warned: odds of 1 to 1 can become 54.6 to 1."""
 
 
 SEES_ALL = ("all reports, everybody else's data and all n-1 others' shares", "all reports and everybody else's data")

@@ -386,7 +386,7 @@ def uniform_below(rng: Randomness, bound: int, size: int, *, halves: bool = Fals
 
 
 HALF_BOUNDS = 1 << 24
-"""Largest bound below which half a word is enough: it is drawn again with probability below 2^-8."""
+"""Bound below which half a word is enough. The half is drawn again with probability below 2^-8."""
 
 
 def uniform_below_by_halves(rng: Randomness, bound: int, size: int) -> NDArray[np.int64]:
@@ -424,7 +424,8 @@ def _choose_by_halves(halves: NDArray[np.uint32], bound: np.uint32, result: NDAr
 
 
 _FLOAT_BOUNDS = 1 << 32
-"""Bounds up to which a quotient is found by a float product; below 8 the remainder would not fit a signed word."""
+"""Largest bound for which a quotient is found by a float product. For bounds below 8 the remainder would not fit a
+signed word."""
 
 
 def _quotients(words: Words, width: int, bound: int, result: NDArray[np.int64]) -> int:

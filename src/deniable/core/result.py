@@ -16,10 +16,10 @@ FORMAT_VERSION = 1
 """Version of every result that this release writes."""
 
 HIDDEN: Mapping[str, Any] = {"json": ""}
-"""Metadata of a field that JSON does not have; {"json": name} gives it another name there."""
+"""Metadata of a field that JSON does not have. With {"json": name}, the field has another name in JSON."""
 
 OPTIONAL: Mapping[str, Any] = {"optional": True}
-"""Metadata of a field that JSON has only where it is not the default."""
+"""Metadata of a field that JSON has only if the value is not the default."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,10 +41,11 @@ class Result:
     """
 
     format: ClassVar[str] = ""
-    """Name of the JSON document; empty for parts of one."""
+    """Name of the JSON document; empty for parts of a document."""
 
     also: ClassVar[Mapping[str, str]] = {}
-    """Keys of JSON beside the fields: the name there, and the property, dotted, that computes it."""
+    """Keys of JSON besides the fields: the name in JSON, and the dotted path of the property that computes the
+    value."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as plain JSON data in full precision. Numbers that do not exist are None."""

@@ -40,7 +40,8 @@ Floats = NDArray[np.float64]
 
 _POOLED_PRIOR = 0.3
 _DOMINANT_PRIOR = 0.001
-"""Relative to the other models' 1. Where it matters the evidence is e^10 and more; where it does not, it must not."""
+"""Prior weight of models with a dominant category, relative to 1 for other models. If there is such a category, the
+evidence is at least e^10. If there is none, these models must not matter."""
 
 _SCALES = np.concatenate([[0.0], np.geomspace(0.05, 1.0, 8)])
 _LOG_PRIOR = np.log(np.concatenate([[0.05], np.full(8, 0.95 / 8)]))
@@ -85,7 +86,7 @@ _CERTAIN = 4.0
 """A category is dominant if its estimate is this many standard deviations above one half."""
 
 _SMALLEST_DOMAIN = 16
-"""In smaller domains the Beta laws allow for a dominant share themselves."""
+"""In smaller domains the Beta distributions themselves allow for a dominant share."""
 
 _SMALLEST_REST = 1e-9
 
@@ -168,7 +169,7 @@ _REACH = 6.0
 
 _STEPS = np.linspace(0.0, 1.0, 101)
 _BLOCK = 4096
-"""Frequencies at a time, so that memory does not grow with d k."""
+"""Frequencies that are worked on at a time, so that memory does not grow with d k."""
 
 
 def skewed_posteriors(g: Floats, s2: Floats) -> tuple[Floats, Floats]:

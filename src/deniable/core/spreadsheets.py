@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
 
 _STARTS = frozenset("=+-@\uff1d\uff0b\uff0d\uff20")
-"""Characters that a formula begins with, wide forms included."""
+"""Characters with which a formula begins, including wide forms."""
 
 _BREAKS, _QUOTED = frozenset("\t\r\n"), frozenset(',"\r\n')
 

@@ -18,7 +18,7 @@ from deniable.errors import DamagedStateError
 Counts = NDArray[np.integer[Any]]
 
 LIMIT = 1 << 62
-"""Counters and numbers of reports lie strictly between -2^62 and 2^62: the sum of two never overflows 64 bits."""
+"""Counters and numbers of reports lie strictly between -2^62 and 2^62, so the sum of two never overflows 64 bits."""
 
 
 class Checked(Protocol):

@@ -19,7 +19,7 @@ EPSILON_MIN = Fraction(1, 10**6)
 EPSILON_MAX = Fraction(32)
 
 EpsilonLike = float | Fraction | Decimal | str
-"""Types in which a caller may write epsilon; a float is read as Python prints it: ``0.1`` is exactly 1/10."""
+"""Types in which a caller may write epsilon. A float is read as Python prints it, so ``0.1`` is exactly 1/10."""
 
 
 class BudgetShare(Fraction):

@@ -18,7 +18,7 @@ from deniable.core.result import Result
 from deniable.errors import InvalidParameterError, quoted, unknown_name
 
 MAX_CARDS = 200
-"""Most cards in a deck that somebody can make and shuffle."""
+"""Most cards in a deck that a person can make and shuffle."""
 
 _TWO_DICE = {total: Fraction(6 - abs(total - 7), 36) for total in range(2, 13)}
 _TOSSES = ("hh", "ht", "th", "tt")
@@ -219,7 +219,7 @@ TEXTS: dict[str, dict[str, str]] = {
         "of cards": "{} auf {}",
     },
 }
-"""Sentences on cards, by language. Odds and assumptions are printed in English for whoever runs the survey."""
+"""Sentences on cards, by language. Odds and assumptions are printed in English for the people who run the survey."""
 
 
 @final

@@ -296,4 +296,4 @@ KINDS: dict[str, Kind] = {
     "forced_k": Kind(("probs",), _forced_k, reports=(), many=True),
     "modular": Kind(("weights",), _modular, reports=(), many=True),
 }
-"""Every design: the table that names, command line, cards and documentation are made from."""
+"""Every design. Names, command line, cards and documentation are made from this table."""

@@ -56,10 +56,11 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 COUNTED_BITS = 16
-"""Reports of at most so many bits are counted, each of the different ones once; at most 65,536 come to the driver."""
+"""Reports of at most this many bits are counted, so each different report is sent once. At most 65,536 reports come to
+the driver."""
 
 PIECE_ROWS = 1 << 16
-"""Rows that a task handles at a time, if they have not too many bytes."""
+"""Rows that a task handles at a time, unless they have too many bytes."""
 
 _INTEGERS = ("byte", "short", "integer", "long")
 _WRITTEN = "partition int, file string, n long, digest string, error string"

@@ -27,7 +27,7 @@ SECRET_BYTES = 16
 """Bytes of a device's secret."""
 
 OPENING_BYTES = 16
-"""Bytes that open a digest of a sum."""
+"""Number of bytes that open a digest of a sum."""
 
 _LEAF, _NODE = b"\x00", b"\x01"
 

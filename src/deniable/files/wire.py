@@ -38,22 +38,23 @@ BINARY_TYPE = "application/vnd.deniable.reports"
 LEAVES_TYPE = "application/vnd.deniable.reports-with-leaves"
 
 MAX_BODY = 1 << 20
-"""Bytes of a body."""
+"""Most bytes of a body."""
 
 MAX_REPORTS = 10_000
-"""Reports of a body."""
+"""Most reports of a body."""
 
 ID_BYTES = 16
 """Bytes of a report's id."""
 
 LEAF_BYTES = 32
-"""Bytes of a leaf; one of zeros stands for none."""
+"""Bytes of a leaf. A leaf of zeros means that there is none."""
 
 _COLLECTION_BYTES = 32
 _HEX = re.compile(r"[0-9a-f]{64}")
 _BASE64URL = re.compile(r"[A-Za-z0-9_-]*")
 _LAST = {0: "", 2: "AQgw", 3: "AEIMQUYcgkosw048"}
-"""By the number of characters in the last group, those whose spare bits are zero; a whole group has none."""
+"""Characters whose spare bits are zero, by the number of characters in the last group. A whole group has no spare
+bits."""
 _BODY_KEYS, _REPORT_KEYS = {"collection", "reports"}, {"id", "report"}
 _LEAF_KEYS = {"id", "report", "leaf"}
 _URL = bytes.maketrans(b"+/", b"-_")

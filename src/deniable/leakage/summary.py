@@ -59,7 +59,7 @@ DELTA_REMARK = (
 _GROUP_STATES = 1 << 20
 
 DEFAULT_STATES = 1 << 22
-"""States up to which `record_leakage` contracts a joint table unasked: a second or two, 0.3 GiB."""
+"""Most states for which `record_leakage` contracts a joint table by default, in a second or two and 0.3 GiB."""
 
 _OWN = "for an adversary whose prior is the data's own distribution"
 
@@ -201,7 +201,7 @@ class LeakageSummary(Result):
         "Leakage is in nats, like epsilon: seeing the release changes the odds between two answers by a factor of at "
         "most e to that power."
     )
-    """One sentence: the unit."""
+    """The unit, in one sentence."""
 
     prior: Prior
     release: Released

@@ -33,8 +33,9 @@ CovType = Literal["sandwich", "observed", "opg", "expected"]
 IntervalKind = Literal["auto", "wald", "score", "profile"]
 
 WARN_ERROR, MOST_ERROR, CHECKED_ERROR = 0.3, 0.7, 0.1
-"""Standard errors per standard deviation of a column: above the first, score intervals and a warning; above the second,
-a fit only by force; above the third, whether the score interval has ends decides if a coefficient is determined."""
+"""Limits of standard errors per standard deviation of a column. Above the first, score intervals and a warning are
+used. Above the second, a fit needs force. Above the third, a coefficient is determined only if its score interval has
+ends."""
 
 FEWEST_CLUSTERS, ENOUGH_CLUSTERS = 20, 50
 

@@ -31,13 +31,13 @@ _SECOND = 2.3
 """Factor by which the steps of the second search are smaller."""
 
 _AGREE = 0.02
-"""Ends that two searches find must agree to this part of their distance from the maximum."""
+"""The ends that two searches find must agree to this part of their distance from the maximum."""
 
 _LIKELY = 3.0
 """A value beyond an end counts if twice the loss of log likelihood there is at most this times the critical value."""
 
 _BEYOND = np.geomspace(1.0, 0.02, 14)
-"""Parts of the limit at which values beyond an end of a weak fit are tried."""
+"""Fractions of the limit at which values beyond an end of a weak fit are tried."""
 
 
 @dataclass(eq=False)

@@ -12,7 +12,7 @@ from deniable.models.problem import Evaluation, Problem
 from deniable.models.row_laws import Floats
 
 FAR = 30.0
-"""A coefficient of a standardised column that is farther from zero has left for infinity."""
+"""If a standardised column's coefficient is farther from zero than this, it goes to infinity."""
 
 SMALLEST = 1e-8
 """Smallest eigenvalue of the scaled information that counts as positive."""

@@ -21,7 +21,7 @@ BLOCK_ROWS = 8192
 """Most rows that are worked on at a time."""
 
 _BLOCK_NUMBERS = 1 << 20
-"""Numbers that the second derivatives of a block may have."""
+"""Most numbers that the second derivatives of a block may have."""
 
 Result = TypeVar("Result")
 

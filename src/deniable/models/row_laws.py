@@ -23,7 +23,7 @@ from deniable.models.row_kernels import multinomial_rows
 Floats = NDArray[np.float64]
 
 Family = Literal["logit", "linear", "poisson"]
-"""Laws of a plain outcome."""
+"""Distributions of a plain outcome."""
 
 _LOG_ROOT = 0.5 * np.log(2 * np.pi)
 
@@ -290,7 +290,7 @@ def _linear(y: Floats, eta: Floats, spread: Any) -> Any:
 
 
 _FAMILIES: dict[str, Any] = {"logit": _logit, "poisson": _poisson, "linear": _linear}
-"""log f and its derivatives in eta; for the linear law also those in log sigma, mixed, and twice in log sigma."""
+"""log f and its derivatives in eta. The linear model also has the derivatives in log sigma: first, mixed and second."""
 
 
 @final
@@ -419,4 +419,4 @@ class ComplianceLaw(PlainLaw):
 
 
 NO_OUTCOME: Floats = np.empty(0)
-"""In place of a plain outcome."""
+"""Empty array that replaces a plain outcome if there is none."""

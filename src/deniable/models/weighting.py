@@ -21,7 +21,7 @@ from deniable.models.row_kernels import collect, predict, weighted_grams
 from deniable.models.row_laws import Floats, softmax
 
 Link = Literal["logit", "linear", "poisson"]
-"""Canonical links; "logit" of any number of categories."""
+"""Canonical links. "logit" is for any number of categories."""
 
 
 class Copy(NamedTuple):

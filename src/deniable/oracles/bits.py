@@ -24,7 +24,7 @@ Bits = NDArray[np.uint8]
 Planes = list[tuple[int, int]]
 
 WIDE_ROW = 64
-"""Narrow rows are counted several side by side, at least this many 64-bit words wide."""
+"""Several narrow rows are counted side by side, so that they are at least this many 64-bit words wide."""
 
 UNPACKED_BYTES = 1 << 20
 """Small counts unpack at most about this many bits at a time, one byte each."""

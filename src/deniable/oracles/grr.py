@@ -237,11 +237,11 @@ def randomize_codes(codes: Codes, words: Words, lie: np.uint64, k: int, reports:
 
 
 _FOUR_TABLES = 1 << 20
-"""Largest domain that is counted in four tables: they still fit into a cache."""
+"""Largest domain that is counted in four tables, which still fit into a cache."""
 
 
 _WHOLE = 1 << 31
-"""Codes that are counted at a time in 32 bits, where the domain is large."""
+"""Codes that are counted at a time in 32 bits if the domain is large."""
 
 
 @kernel

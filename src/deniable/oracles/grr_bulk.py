@@ -20,7 +20,7 @@ MAX_DOMAIN = 1 << 8
 """Largest domain whose codes are decided by pieces."""
 
 STRIP = 512
-"""Codes after which it is asked whether one of their pieces did not tell."""
+"""Number of codes after which the loop checks whether one of their pieces did not decide."""
 
 _BITS = 16
 

@@ -68,7 +68,7 @@ from deniable.oracles.unary_encoding import UnaryEncoding, likelihood_ratio
 Reports = TypeVar("Reports")
 
 MAX_MEMO_ROWS = 1 << 20
-"""Most permanent responses that one contributor draws and keeps; 1,024 of them where each has k bits."""
+"""Most permanent responses that one contributor draws and keeps. The limit is 1,024 responses if each has k bits."""
 
 MAX_HISTORIES = 1 << 13
 """Most histories times outcomes that `Memoised.history_ratio` lists."""
@@ -98,7 +98,7 @@ class Memoised(FrequencyOracle[Reports]):
     kept: ClassVar[str] = "answer"
     """Thing that has a permanent response of its own: an answer, or a cell of the contributor's hash function."""
     kept_note: ClassVar[str] = ""
-    """Limit of the row about changes, where answers are not what is kept."""
+    """Limit of the row about changes, if responses are not kept by answer."""
     most_rows: ClassVar[int] = MAX_MEMO_ROWS
     """Most permanent responses that a contributor may have to keep."""
     attains_once: ClassVar[bool] = True

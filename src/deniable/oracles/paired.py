@@ -27,10 +27,11 @@ MAX_PAIRED_VALUES = 1 << 20
 """Most values whose pairs are counted."""
 
 FEWEST_CHANGED = 10
-"""Fewest reports that support a value in one wave alone for an interval: the normal law says too little about fewer."""
+"""Fewest reports that must support a value in only one wave for an interval. For fewer, the normal distribution is too
+inaccurate."""
 
 _CELLS = 1 << 22
-"""Most supports that are looked at together."""
+"""Most supports that are worked on together."""
 
 
 @dataclass(frozen=True, eq=False)

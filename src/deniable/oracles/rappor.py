@@ -90,10 +90,10 @@ class RAPPOR(UnaryEncoding):
     p: float | Fraction
     q: float | Fraction
     epsilon: float = field(init=False, repr=False, compare=False)
-    """Whole contributor, unlimited reports of one memoised answer: 2 ln((1 - f/2)/(f/2)), rounded up. (Two one-hot
-    encodings differ in two bits.)"""
+    """Epsilon of a whole contributor for unlimited reports of one memoised answer: 2 ln((1 - f/2)/(f/2)), rounded up.
+    (Two one-hot encodings differ in two bits.)"""
     memoised_epsilon: float = field(init=False, repr=False, compare=False)
-    """The same, as implemented."""
+    """The same epsilon, as implemented."""
 
     name = "RAPPOR"
     constructor = "from_epsilon"

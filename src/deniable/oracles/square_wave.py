@@ -38,7 +38,7 @@ from deniable.oracles.linear import Floats, LinearOracle
 from deniable.oracles.oracle import WeighedReports
 
 MAX_CODES = 4096
-"""Largest domain: finding the window takes a second there. More points of a scale tell no more."""
+"""Largest domain. Finding the window takes a second there, and more points of a scale give no more information."""
 
 WINDOWS = ("mean", "paper")
 """Windows that have a name."""
@@ -364,7 +364,8 @@ BLOCK_CELLS = 1 << 20
 
 
 TIE = 1e-9
-"""Windows whose variances differ by less, relatively, are a tie: other sums of the same floats choose no other one."""
+"""Windows whose variances differ relatively by less than this are a tie. So another order of the same sums cannot
+choose another window."""
 
 
 def far_threshold(k: int, window: int, budget: Fraction) -> int:

@@ -283,11 +283,11 @@ def _noise_absent(k: int, omega: int, p: Fraction) -> Fraction:
 Histogram = NDArray[np.int64]
 
 MAX_SUBSETS = 500_000_000
-"""Most subsets of a group that are added up at a time: it bounds the table of masses."""
+"""Most subsets of a group that are added up at a time. This bounds the table of masses."""
 
 
 NEGLIGIBLE = 2.0**-100
-"""A number of elements is left out if it is less probable than the most probable one by this factor."""
+"""A number of elements is left out if it is less probable than the most probable number by this factor."""
 
 
 def draw_sums(holders: Histogram, uniform: Histogram, omega: int, generator: np.random.Generator) -> Histogram:

@@ -33,13 +33,13 @@ from deniable.core.thresholds import SCALE
 from deniable.oracles.bits import Bits, packed_width, randomize_bits, randomize_one_hot
 
 CELLS = 1 << 16
-"""Cells that sixteen bits tell apart."""
+"""Number of cells that sixteen bits distinguish."""
 
 _KEY_BITS = 56
-"""Further bits that are looked at first: with the number of the shared cell, below 256, they fill a word."""
+"""Further bits that are read first. With the number of the shared cell, which is below 256, they fill a word."""
 
 TOGETHER = 16
-"""Bytes after which it is asked whether one of them lay in a shared cell."""
+"""Number of bytes after which the loop checks whether one of them lay in a shared cell."""
 
 
 @dataclass(frozen=True)

@@ -15,20 +15,21 @@ from deniable.core.names import SPECIAL_CASES, cards, find, mechanism_class, spe
 from deniable.errors import InvalidParameterError, TooLargeError, quoted
 
 MAX_REPORT_BITS = 1 << 19
-"""Largest practical report: 64 KiB. Beyond, a contributor's upload and a day's storage are the problem."""
+"""Largest practical report (64 KiB). For larger reports a contributor's upload and a day's storage are the problem."""
 
 MAX_STATE_SIZE = 1 << 27
 """Largest practical aggregate: 2^27 counters, one GiB."""
 
 MAX_COMPARED = 1 << 19
-"""Most values that each report is compared with: two minutes of a core per million reports. Beyond, a transform."""
+"""Most values with which each report is compared, which takes two minutes of a core per million reports. For more
+values a transform is used."""
 
 SMALL_DOMAIN = 1 << 10
-"""Up to so many values a subset or a bit per value is a short report, and no transform is needed."""
+"""Up to this many values, a subset or a bit per value is a short report, and no transform is needed."""
 
 LARGE_DOMAIN = 1 << 16
-"""From more values than this on, a mechanism that decodes all of them in one transform is preferred where there is
-one: its variance is within a tenth of the least, its report is a few bytes, and its collector takes milliseconds."""
+"""For more values than this, a mechanism that decodes all of them in one transform is preferred if there is one. Its
+variance is within a tenth of the least, its report is a few bytes, and its collector takes milliseconds."""
 
 Build = Callable[[tuple[int, ...], float | Fraction], Mechanism[Any]]
 
@@ -71,7 +72,7 @@ class Candidate:
 
 
 _RECORDS = ("records", "two phases")
-"""Shelves of mechanisms for several attributes."""
+"""Groups of mechanisms for several attributes."""
 
 
 def candidates_of(name: str) -> Iterator[Candidate]:

@@ -24,7 +24,7 @@ from deniable.errors import InvalidParameterError, NotIdentifiedError, out_of_ra
 Floats = NDArray[np.float64]
 
 SIMULATED = 20_000
-"""Reports that stand for all where these cannot be listed."""
+"""Number of simulated reports that represent all reports if these cannot be listed."""
 
 _NODES = 15
 

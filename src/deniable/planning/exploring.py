@@ -25,10 +25,10 @@ from deniable.survey.schema import Schema
 GRID = tuple(
     Fraction(hundredths, 100) for hundredths in (*range(10, 200, 10), *range(200, 400, 20), *range(400, 801, 50))
 )
-"""Budgets that a slider stops at: .1 to 2 by tenths, to 4 by fifths, to 8 by halves."""
+"""Budgets at which a slider stops: .1 to 2 by tenths, to 4 by fifths, and to 8 by halves."""
 
 TARGET = 3.0
-"""Half-width that contributors are counted for if none is wanted: 3 percentage points."""
+"""Half-width for which contributors are counted if none is given: 3 percentage points."""
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from deniable.survey.collection import Collection
 from deniable.survey.schema import Schema
 
 USELESS, USEFUL = 0.15, 0.10
-"""Half-widths as shares of the question's range: beyond 15 points either way an answer decides little, and remedies are
-sought for 10."""
+"""Half-widths as shares of the question's range. Beyond 15 points either way an answer decides little, and remedies are
+sought for 10 points."""
 
 
 def infeasibility(collection: Collection, contributors: int, confidence: float = 0.95) -> str:

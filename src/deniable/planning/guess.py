@@ -26,10 +26,10 @@ SHARES = ("attribute", "category", "share")
 """Columns of a file of shares."""
 
 SLACK = 0.02
-"""By how much the shares of a question may miss 1: they were rounded by hand."""
+"""Largest distance of the sum of a question's shares from 1, because shares are rounded by hand."""
 
 MOST = 1 << 40
-"""Most contributors that are rehearsed."""
+"""Largest number of contributors in a rehearsal."""
 
 Codes = NDArray[np.int64]
 

@@ -24,7 +24,8 @@ from deniable.planning.two_phase import corr_rr_plan
 from deniable.records.phases.two_phase import clipped, unbiased
 
 _N, _SEED = 10_000, 1
-"""Simulated contributors: standard errors are then within a few percent of what many more would give."""
+"""Number of simulated contributors, and seed. Standard errors are then within a few percent of those of many more
+contributors."""
 
 NOT_DETERMINED = (
     "how much precision this phase loses, compared with the default mechanism on the same people, is not determined"

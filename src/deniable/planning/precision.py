@@ -15,10 +15,10 @@ from scipy import special
 from deniable.core.mechanism import Mechanism
 
 MAX_CONTRIBUTORS = 1 << 62
-"""Counts are 64-bit integers: no plan asks for more contributors than this."""
+"""Largest number of contributors of a plan, because counts are 64-bit integers."""
 
 TARGET_PRECISION = 1e-4
-"""A half-width that exceeds the target by this relative amount reaches it: 0.010001 is 0.01."""
+"""A half-width that exceeds the target by at most this relative amount reaches the target: 0.010001 counts as 0.01."""
 
 
 def attribute_variance(mechanism: Any, attribute: int, frequency: float, n: int) -> float:

@@ -43,7 +43,7 @@ EVERYONE = "everyone"
 """Name of the people whom a survey without a group asks."""
 
 MAX_CELLS = 1 << 16
-"""Largest channel of all reports of one answer that is set up; beyond, its budget takes its place."""
+"""Largest channel of all reports of one answer that is set up. For larger channels the budget replaces the channel."""
 
 Floats = NDArray[np.float64]
 PathLike = str | os.PathLike[str]

@@ -25,7 +25,7 @@ from deniable.survey.schema import Schema
 Floats = NDArray[np.float64]
 
 TIE = 1e-9
-"""Relative difference of variances that is rounding."""
+"""Relative difference of variances that counts as rounding."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,8 @@ class MeanVariance:
 
 
 MAX_HELD = 65
-"""Most values that the worst case is sought among; of longer scales so many, evenly spread, the ends among them."""
+"""Most values among which the worst case is sought. Longer scales use this many values, evenly spread and with both
+ends."""
 
 _MEANS = 33
 
@@ -215,7 +216,7 @@ def _largest(codes: NDArray[np.int64], alone: Floats, sampling: Floats, share: F
 
 
 _WITHOUT = ("two phases", "dealt", "open text")
-"""Shelves of mechanisms whose error is not a plain variance, or not one for any number of contributors."""
+"""Groups of mechanisms whose error is not a plain variance, or is not one for every number of contributors."""
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from deniable.records.pair_sample import PairSample, singles_for
 from deniable.records.pivot.corr_rr import CorrRR
 
 REFERENCE_N = 1_000_000
-"""Variances fall as 1/n: any number of contributors compares them alike."""
+"""Number of contributors for comparisons. Variances fall as 1/n, so any number gives the same result."""
 
 SPLIT = ("SPL[GRR]", "SPL[OUE]")
 SAMPLE = ("SMP[GRR]", "SMP[ADP]")
@@ -184,7 +184,7 @@ def paired_default(
 
 
 FOR_MEANS = Fraction(1, 4)
-"""Share of the contributors who report one attribute alone where means are asked beside tables."""
+"""Share of the contributors who report one attribute alone, if means are asked for besides tables."""
 
 
 def _hidden(

@@ -41,7 +41,7 @@ OF_ANSWERS = (
     "made from rows of answers: the shares are exact, and the simulated reports protect nobody, because their seed is "
     "known; if the answers are real people's, only their holder may see this, and it must not be published"
 )
-"""Said of a rehearsal whose guess holds rows of answers."""
+"""Sentence about a rehearsal whose guess has rows of answers."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from deniable.oracles.sketch.pilot import BoundPrice
 from deniable.planning.precision import mean_variance, quantile, worst_variance
 
 TIE = 0.01
-"""Mean variances within 1% of the least are a tie: nobody sees half a percent of a standard error, but reports may
+"""Mean variances within 1% of the least are a tie. Nobody sees half a percent of a standard error, but reports may
 differ a thousandfold in size."""
 
 

@@ -17,21 +17,21 @@ from deniable.records.pivot.corr_rr import CorrRR
 from deniable.records.pivot.corr_rr_error import expected_error
 
 DRAWS = 128
-"""Marginals drawn from the flat prior where none are given: of eight attributes, sixteen times all of them.
-
-The same ones for the same sizes, whatever epsilon is."""
+"""Number of marginals that are drawn from the flat prior if none are given. For eight attributes, all of them are drawn
+sixteen times. The same sizes have the same marginals, whatever epsilon is."""
 
 UNEQUAL_DRAWS = 32
-"""The same over domains that differ, where the induced channel is solved each time."""
+"""The same number over domains that differ, for which the induced channel is solved each time."""
 
 SHARES = (0.1, 0.5)
-"""Smallest and largest share of the contributors in phase one: with more it would be `SPL` under another name."""
+"""Smallest and largest share of the contributors in phase one. With a larger share, the mechanism would be `SPL` under
+another name."""
 
 _NO_BIAS = 1e-18
-"""A squared bias that is rounding."""
+"""Squared bias that counts as rounding."""
 
 MAX_VALUES = 32
-"""Most values of all attributes together where domains differ: a tenth of a second."""
+"""Most values of all attributes together if domains differ, which takes a tenth of a second."""
 
 Floats = NDArray[np.float64]
 

@@ -19,7 +19,8 @@ Group = tuple[Name, ...]
 STEP = "hierarchical"
 
 _SMALLEST_VARIANCE = 1e-24
-"""Below the square of what float64 resolves: a certain answer stays one, and nothing divides by zero."""
+"""Smallest variance, below the square of what float64 resolves. A certain answer stays certain, and nothing divides by
+zero."""
 
 
 @overload

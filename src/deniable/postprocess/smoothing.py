@@ -27,23 +27,24 @@ from deniable.oracles.oracle import FrequencyOracle, is_oracle
 from deniable.records.record import is_direct
 
 MAX_VALUES = 64
-"""Longest scale that is decoded: every step solves k equations, and a longer scale takes seconds."""
+"""Longest scale that is decoded. Every step solves k equations, so a longer scale takes seconds."""
 
 ORDERS = (1, 2)
 STRENGTHS = tuple(float(10.0**exponent) for exponent in range(-2, 7))
 
 MAX_STEPS = 200
-"""Fisher steps; 25 are enough but for spikes at small budgets."""
+"""Most Fisher steps. 25 are enough, except for spikes at small budgets."""
 
 TOLERANCE = 1e-10
-"""A fit has converged if a step would raise the penalised log-likelihood by less, in nats."""
+"""A fit has converged if a step would raise the penalised log-likelihood by less than this, in nats."""
 
 
 SUFFICIENT = 1e-4
 """Share of the promised rise that a step must bring."""
 
 LOST = 1e-3
-"""Least share of the information at uniform answers; where reports have less about a slope of log f, it ran away."""
+"""Least share of the information at uniform answers. If reports have less information about a slope of log f, the slope
+has diverged."""
 
 
 class _Fit(NamedTuple):

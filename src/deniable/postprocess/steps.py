@@ -23,7 +23,7 @@ POSTPROCESSORS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
         "hierarchical": hierarchical,
     }
 )
-"""Steps that need the estimate only: Estimate -> Estimate, RecordEstimate -> RecordEstimate."""
+"""Steps that need only the estimate: Estimate -> Estimate, RecordEstimate -> RecordEstimate."""
 
 DECODERS: Mapping[str, Callable[[Any, Aggregate], Any]] = MappingProxyType({"em": iterative_bayes, "smooth": smooth})
 """Steps that need the reports' likelihood: (mechanism, aggregate) -> Estimate or RecordEstimate."""

@@ -26,7 +26,7 @@ from deniable.records.sampled_attribute import SAMPLED_ROWS, overwrite_sampled, 
 from deniable.records.uniform_draws import uniform_rows
 
 Evidence = tuple[tuple[Fraction, Fraction], ...]
-"""For every choice, what it adds to the numerator and to the denominator of a quotient of sums."""
+"""Terms that every choice adds to the numerator and to the denominator of a quotient of sums."""
 
 
 def largest_quotient_of_sums(parts: Sequence[Evidence]) -> Fraction:
@@ -80,7 +80,7 @@ class Fake(ABC):
     least: Fraction
 
     of_values: ClassVar[bool] = True
-    """True if a fake is what some value would be reported as."""
+    """True if a fake is the report that some value would have."""
 
     @property
     def shows(self) -> bool:

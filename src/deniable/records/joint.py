@@ -31,7 +31,7 @@ from deniable.records.pairs import Pair, attribute_pairs
 from deniable.records.record import RecordMechanism
 
 _BLOCK = 1 << 22
-"""Weights that are looked at at a time."""
+"""Number of weights that are worked on at a time."""
 
 
 class KroneckerTerm(NamedTuple):

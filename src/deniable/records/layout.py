@@ -252,7 +252,7 @@ LAYOUTS: dict[str, tuple[type[Oracle], type[CodeLayout] | type[BitLayout]]] = {
     "GRR": (GRR, CodeLayout),
     "OUE": (OUE, BitLayout),
 }
-"""The oracles that records are reported through, and how their reports lie side by side."""
+"""The oracles that report records, and the layouts of their reports side by side."""
 
 
 def checked_oracle(name: str) -> str:

@@ -26,13 +26,14 @@ from deniable.records.layout import checked_rows_of_bytes, row_blocks, starts_of
 from deniable.records.record import RecordMechanism
 
 GROUPED_BYTES = 1 << 23
-"""Bytes of reports that are grouped by sampled attribute at a time; more where the oracles' states are larger."""
+"""Bytes of reports that are grouped by sampled attribute at a time. The number is larger if the oracles' states are
+larger."""
 
 FOUR_TABLES = 1 << 16
 """Most counters, over all attributes, that are counted in four tables."""
 
 FOLDED = 64
-"""Rows of bytes that are looked at as one."""
+"""Rows of bytes that are combined as one."""
 
 Bytes = NDArray[np.uint8]
 

@@ -21,14 +21,15 @@ Oracle: TypeAlias = GRR | SubsetSelection | OUE | CountMeanSketch | SquareWave
 """Oracles for a sampled attribute."""
 
 OFFERED = (GRR, OUE, SubsetSelection, CountMeanSketch, SquareWave)
-"""The same, as classes."""
+"""The same oracles, as classes."""
 
 TIE = 0.02
-"""Variances within 2% of the least are a tie, 1% of a standard error. Spread's m is a power of two, for which the mean
-error pays 1.4% at most: it should not lose to a report a hundred times as long for that."""
+"""Variances within 2% of the least are a tie, which is 1% of a standard error. Spread's m is a power of two, which
+costs the mean error at most 1.4%. For this, Spread should not lose to a report that is a hundred times as long."""
 
 LARGEST_SUBSET_DOMAIN = 1 << 12
-"""Beyond, subsets of hundreds or thousands of values would be reported to gain 1.4% at most over one integer."""
+"""Largest domain for subsets. In larger domains, subsets of hundreds or thousands of values would gain at most 1.4%
+over one integer."""
 
 
 def oracles_for(sizes: Sequence[int], epsilon: EpsilonLike, means: Collection[int] = ()) -> tuple[Oracle, ...]:

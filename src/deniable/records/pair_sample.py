@@ -56,10 +56,10 @@ from deniable.records.sampled_tables import SampledTables
 from deniable.records.uniform_draws import uniform_rows
 
 MAX_TABLE = 1 << 12
-"""Most cells of one pair's table: subsets of 65,536 cells would be reports of 35 KB."""
+"""Most cells of one pair's table. Subsets of 65,536 cells would be reports of 35 KB."""
 
 MAX_ATTRIBUTES = 256
-"""Most attributes: 32,640 pairs."""
+"""Most attributes, which have 32,640 pairs."""
 
 SINGLES = (SubsetSelection, SquareWave)
 """Oracles for an attribute that is drawn alone."""
@@ -68,7 +68,7 @@ CHOSEN_ROWS = 1 << 16
 """Contributors who are grouped by choice at a time."""
 
 _SIMULATED_CELLS = 1 << 18
-"""Cells, of choices times records or of tables, that a simulation works on at a time."""
+"""Cells that a simulation works on at a time: choices times records, or cells of tables."""
 
 
 def singles_for(sizes: Sequence[int], epsilon: EpsilonLike, means: Iterable[int] = ()) -> tuple[LinearOracle[Any], ...]:

@@ -24,10 +24,10 @@ from deniable.records.layout import starts_of
 
 SUM_TOLERANCE = Fraction(1, 10**9)
 GUIDE_BITS = 16
-"""At most this many leading bits of a word index the guide; four more than a code's bits settle most draws."""
+"""At most this many leading bits of a word index the guide. Four bits more than a code has settle most draws."""
 
 MAX_DENOMINATOR_BITS = 1 << 15
-"""Largest common denominator of a prior: fractions of different denominators would take forever to add up."""
+"""Most bits of a prior's common denominator. Fractions with larger denominators would take for ever to add up."""
 
 Distribution = tuple[float | Fraction, ...]
 

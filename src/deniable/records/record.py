@@ -42,7 +42,7 @@ from deniable.oracles.pure import CountingOracle
 from deniable.records.layout import Layout, stretches
 
 MAX_RELATED = 256
-"""Most attributes that a mechanism relates which reports all of them."""
+"""Most attributes that are related to each other by a mechanism that reports all of them."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,8 @@ from deniable.records.record import DirectRecords, SimulatedByRecord
 from deniable.records.uniform_draws import uniform_rows
 
 SAMPLED_ROWS = 1 << 17
-"""Contributors who are grouped by sampled attribute at a time: many enough that d calls of an oracle cost nothing."""
+"""Contributors who are grouped by sampled attribute at a time. They are so numerous that d calls of an oracle cost
+nothing."""
 
 _SIMULATED_CELLS = 1 << 18
 """Records times attributes that a simulation works on at a time."""

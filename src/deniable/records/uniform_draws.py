@@ -22,10 +22,10 @@ from deniable.core.randomness import Randomness, Words, blocks, draw
 from deniable.core.thresholds import SCALE
 
 MAX_PRODUCT = 1 << 48
-"""Largest product of bounds that share a word: a word is drawn again with probability below 2^-16."""
+"""Largest product of bounds that share a word. A word is drawn again with probability below 2^-16."""
 
 STRIP = 256
-"""Words that are multiplied at a time: they stay in the first-level cache."""
+"""Words that are multiplied at a time. They stay in the first-level cache."""
 
 _HALF = np.uint64(32)
 _LOW = np.uint64((1 << 32) - 1)

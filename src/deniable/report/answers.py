@@ -16,7 +16,7 @@ from deniable.report.parts.table import Table
 from deniable.report.parts.text import Text
 
 MOST_POINTS = 33
-"""Categories of a distribution function that are drawn: evenly spread ones of many."""
+"""Most categories of a distribution function that are drawn. If there are more, evenly spread ones are drawn."""
 
 _POSTPROCESSED = "Answers are computed from the raw estimates, even if another column is shown next to them."
 

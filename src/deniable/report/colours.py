@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 STOPS = ("#ffffff", "#d6e6f4", "#a3cbe6", "#5ba3d0", "#2171b5", "#08306b")
-"""Equally spaced along the scale; lightness falls all the way."""
+"""Colours that are equally spaced along the scale. Their lightness falls from first to last."""
 
 MAX_NUMBERS = 15
 """Rows and columns up to which cells carry their numbers."""

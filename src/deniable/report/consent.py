@@ -17,7 +17,7 @@ ABOUT = {
     "one": "It is about only one of the questions, which your device draws. ",
     "pairs": "It is about only one or two of the questions, which your device draws. ",
 }
-"""Sentences about a report that is not about every question; by `RecordMechanism.reveals`."""
+"""Sentences about a report that is not about every question, by `RecordMechanism.reveals`."""
 
 
 def consent_text(

@@ -22,7 +22,7 @@ from deniable.report.parts.text import Text
 NOTHING_FOUND = "nothing found: no answer stands out from the noise"
 
 _SHORT = 40
-"""Longest parameter that is named beside a mechanism; learned tables are in the collection's file."""
+"""Longest parameter that is named beside a mechanism. Learned tables are in the collection's file."""
 
 _RANDOMISED = (
     "Every answer was randomised before it was collected. The estimates remove the effect of randomisation on "

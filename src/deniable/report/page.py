@@ -34,7 +34,7 @@ Floats: TypeAlias = NDArray[np.float64]
 Limits: TypeAlias = tuple[float, float]
 
 MarkKind = Literal["interval", "estimate", "truth", "tick", "track", "bar"]
-"""Shapes: a whisker, a dot, a diamond, a short line across, a pale bar, a bar; told apart without colours."""
+"""Shapes: a whisker, a dot, a diamond, a short line across, a pale bar, a bar. They differ without colours."""
 
 
 @final
@@ -323,7 +323,7 @@ def shorten(label: str, width: int) -> str:
 
 
 LONGEST_LABEL = 400
-"""Terminal cells of a label that are shown; no question or option of a survey is longer."""
+"""Most terminal cells of a label that are shown. No question or option of a survey is longer."""
 
 _CONSOLE = Console(file=io.StringIO(), width=80)
 

@@ -36,7 +36,7 @@ MAX_ROWS = 40
 """Rows of one chart that a picture shows."""
 
 MAX_HEIGHT = 24.0
-"""Inches of one picture; what is longer is paged."""
+"""Most inches of one picture. Longer pictures are divided into pages."""
 
 # This is Okabe and Ito's palette. Every mark is told apart by its shape as well.
 BLUE, VERMILLION, GREY = "#0072B2", "#D55E00", "#5f5f5f"

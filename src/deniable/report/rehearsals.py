@@ -12,7 +12,7 @@ from deniable.report.parts.table import Table
 from deniable.report.parts.text import Text
 
 _OFTEN = 0.1
-"""Share of runs from which on a wrong top category is named before the numbers."""
+"""If a top category is wrong in at least this share of runs, this is said before the numbers."""
 
 
 def rehearsal_page(rehearsal: Rehearsal, title: str = "") -> Page:

@@ -7,7 +7,7 @@ import numpy as np
 from deniable.core.state import Counts, counts_between, refuse
 
 _CHUNK = 1 << 15
-"""Counters whose absolute values are added at a time: they stay in a core's cache."""
+"""Counters whose absolute values are added at a time. They stay in a core's cache."""
 
 
 def signs_of(counts: Counts, n: int, first: int = 0) -> None:

@@ -18,13 +18,13 @@ from deniable.service.surveys import Surveys
 Values = dict[str, Any]
 
 UNKNOWN_NAME = "unknown name"
-"""Name in the audit for a log-in with a name that no account has, which may be a password."""
+"""Name in the audit for a log-in with a name that no account has. Such a name may be a password."""
 
 PROGRAMS = ("sender", "monitor")
 """Roles of programs, which have tokens and no password."""
 
 MOST_CHARACTERS = 64
-"""Characters of the name of an account or a token."""
+"""Most characters of the name of an account or a token."""
 
 _FIRST = "first"
 """Name of the token that is made with an account."""

@@ -54,10 +54,10 @@ _ACTS = ("open", "pause", "close", "delete", "publish", "withdraw")
 
 
 _MOST_INVITED = 1 << 23
-"""Bytes of a request about invitations: about 100,000 links."""
+"""Most bytes of a request about invitations, which is about 100,000 links."""
 
 _RATE_KEYS = ("slug", "collection", "link", "state", "opens_at", "closes_at", "invitations", "channels")
-"""Keys of a survey's status that an inviter is told: no count of reports but the response rate."""
+"""Keys of a survey's status that an inviter gets. They contain no count of reports, except for the response rate."""
 
 Nullifier = Annotated[str, Field(pattern=r"^[A-Za-z0-9+/]{21}[AQgw]==$")]
 

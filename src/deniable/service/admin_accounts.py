@@ -26,13 +26,13 @@ from deniable.service.stores.accounts import AUDIT_DAYS, Entry
 
 COOKIE = "__Host-deniable"
 MOST = 4096
-"""Bytes of a request's body here."""
+"""Most bytes of the body of a request to these endpoints."""
 
 ENTRIES = 50
-"""Entries of the audit on one page."""
+"""Most entries of the audit on one page."""
 
 Text = Annotated[str, Field(pattern=r"^[^\x00]*$")]
-"""Without NUL, which PostgreSQL refuses."""
+"""Text without NUL, which PostgreSQL refuses."""
 
 Shape = TypeVar("Shape", bound=Document)
 

@@ -19,13 +19,13 @@ OffPlan = Literal["more", "faster"]
 """Reasons why arrivals are off the plan: more reports than planned, or enough at once to fill it in minutes."""
 
 MARGIN = 1.1
-"""A plan is a round number: a tenth more is not news."""
+"""Factor of the plan that is still expected. A plan is a round number, so a tenth more is not news."""
 
 DEVIATIONS = 3
-"""Standard deviations of a Poisson number that chance may add."""
+"""Standard deviations of a Poisson number that chance may add to the plan."""
 
 SHARE_AT_ONCE = 0.1
-"""Share of the plan that one drain may bring beyond a batch. At this pace, drains every 10 s fill it in 100 s."""
+"""Share of the plan that one drain may bring beyond a batch. At this pace, drains every 10 s fill the plan in 100 s."""
 
 log = logging.getLogger("deniable.service")
 

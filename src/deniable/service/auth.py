@@ -27,7 +27,7 @@ SESSION = timedelta(hours=12)
 LINK = timedelta(minutes=15)
 
 LEAST_PASSWORD = 12
-"""Characters of a password."""
+"""Least number of characters of a password."""
 
 _COST, _BLOCK, _PARALLEL = 1 << 15, 8, 1
 _MEMORY = 1 << 26
@@ -64,10 +64,8 @@ def _scrypt(password: str, salt: bytes) -> bytes:
 
 
 NO_PASSWORD = f"scrypt${_COST}${_BLOCK}${_PARALLEL}${bytes(16).hex()}${bytes(64).hex()}"
-"""Stored for accounts of programs, which have tokens only; no password is known that it would be the digest of.
-
-Where there is no account of a name, a password is compared with it as well: that takes as long as a wrong password.
-"""
+"""Digest that is stored for accounts of programs, which have only tokens. No password with this digest is known. If a
+name has no account, a password is compared with this digest as well, which takes as long as a wrong password."""
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,13 @@ KNOWN = frozenset(
         *("SPL", "SMP", "SMP[ADP]", "PivotCoded", "PairSample", "RS+RFD", "Corr-RR"),
     }
 )
-"""Names of mechanisms whose reports the client makes; the vectors of `tests/vectors/wire` have all of them."""
+"""Names of mechanisms whose reports the client makes. The vectors of `tests/vectors/wire` have all of them."""
 
 HASH_FAMILIES = frozenset({"prime", "spread"})
-"""Families of the count-mean sketch that it knows."""
+"""Families of the count-mean sketch that the client knows."""
 
 MAX_LEARNED = 64
-"""Most attributes of a mechanism with learned tables, whose guarantee a phone can still check in no time."""
+"""Most attributes of a mechanism with learned tables whose guarantee a phone can still check quickly."""
 
 
 def unknown_to_browsers(mechanism: Mechanism[Any]) -> str:

@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from typing import final
 
 JUMP = timedelta(hours=1)
-"""By less, clocks are set; by more, they jump."""
+"""Largest change of a clock that counts as setting the clock. A larger change is a jump."""
 
 PATIENCE = 900.0
 """Seconds for which a jump must last before it is followed."""

@@ -25,17 +25,18 @@ from deniable.service.stores.store import CollectionRow, State, Store
 from deniable.service.surveys import Clock, Survey, Surveys, accepts_until, state_now
 
 DRAIN_SECONDS = 10.0
-"""An inbox is looked at no more often."""
+"""Shortest time between two drains of an inbox."""
 
 _WATCH_SECONDS = 1.0
 _READY_SECONDS = 1.0
-"""Whoever asks whether the store can be written is told what was found so lately: looking writes to the disk."""
+"""For this time, requests about the state of the store get the last result, because a check writes to the disk."""
 
 READY_TIMEOUT = 1.5
-"""Seconds after which a database that has not answered is said not to be ready."""
+"""Seconds after which a database without an answer counts as not ready."""
 
 _LEAST_QUEUE = 100
-"""Reports below which nobody is told how many wait for a commit: anyone who looks all the time would count people."""
+"""Least number of waiting reports that is told. With smaller numbers, anyone who looks all the time could count
+people."""
 
 _STOP_SECONDS = 1.0
 

@@ -16,13 +16,13 @@ from typing import Any, cast, final
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 MAX_HEAD = 1 << 15
-"""Bytes of a request's head; a browser's has one or two thousand."""
+"""Most bytes of a request's head. A browser's head has one or two thousand."""
 
 _PIECE = 1 << 13
-"""Bytes that are parsed before they are counted: a head can be longer by so many."""
+"""Bytes that are parsed before they are counted. A head can be longer by this many bytes."""
 
 _FRAMING = 8
-"""Bytes that may frame a byte of a body that comes in chunks."""
+"""Most bytes that may frame one byte of a body that comes in chunks."""
 
 _SAY_SECONDS = 60.0
 

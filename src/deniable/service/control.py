@@ -39,13 +39,13 @@ from deniable.service.stores.invited import Invitation
 from deniable.service.surveys import Surveys
 
 SOCKET = ".socket"
-"""Ending of the socket's name, beside the database."""
+"""Ending of the socket's name. The socket is beside the database."""
 
 MOST = 1 << 27
-"""Bytes of a request or an answer."""
+"""Most bytes of a request or an answer."""
 
 MOST_PROBLEM = 1 << 16
-"""Bytes of a refusal that are read."""
+"""Most bytes of a refusal that are read."""
 
 _SECONDS, _STOP_SECONDS = 60.0, 1.0
 

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from deniable.planning.survey_plan import SurveyPlan
 
 MAX_FORM = 8 << 20
-"""Bytes of a form, or of a file that is imported."""
+"""Most bytes of a form, or of an imported file."""
 
 _FIELDS = 20_000
 _IMPORT_SUFFIXES = (".csv", ".tsv", ".xlsx")
@@ -124,7 +124,8 @@ async def read_form(request: Request) -> Form:
 
 
 Shows = Callable[[Request, str, Draft, str], Awaitable[Response]]
-"""Shows a page of a draft: the request, the draft's name, the draft, and what is wrong with what was typed."""
+"""Function that shows a page of a draft. It gets the request, the draft's name, the draft, and the fault of the typed
+text."""
 
 
 class DraftEndpoints:
@@ -700,7 +701,7 @@ _PACKED = (b"\x1f\x8b", b"PAR1")
 """First bytes of files that become longer when they are read: gzip and Parquet."""
 
 _MOST_UNPACKED = 1 << 26
-"""Bytes of a form's sheets: they are read into the server's memory."""
+"""Most bytes of a form's sheets, which are read into the server's memory."""
 
 
 def _check_unpacked(content: bytes, name: str) -> None:

@@ -31,19 +31,19 @@ from deniable.survey.schema import Schema
 
 MAX_QUESTIONS, MAX_ANSWERS, MAX_LANGUAGES = 200, 500, 12
 MAX_WORDS = 1 << 21
-"""Characters of a list of words."""
+"""Most characters of a list of words."""
 
 MAX_DRAFT = 1 << 23
-"""Characters of a whole draft: every page of it reads all of them."""
+"""Most characters of a whole draft. Every page of the draft reads all of them."""
 
 SEPARATORS = (";", "|", "/", "\t")
-"""Marks between several answers in one cell of a table; the first that no answer contains is taken."""
+"""Marks between several answers in one cell of a table. The first mark that no answer contains is used."""
 
 EXAMPLE_GRID = 21
-"""Points of the grid of a number where nobody says otherwise."""
+"""Default number of points of a number's grid."""
 
 NOT_WRITTEN = "(Not written yet)"
-"""Stands for a text that is missing, in a preview."""
+"""Text that replaces a missing text in a preview."""
 
 Line = Annotated[str, Field(max_length=500, pattern=r"^[^\x00]*$")]
 Paragraph = Annotated[str, Field(max_length=20_000, pattern=r"^[^\x00]*$")]

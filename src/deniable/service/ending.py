@@ -12,7 +12,7 @@ from types import FrameType, TracebackType
 from typing import Self, final
 
 EXIT_SECONDS = 8.5
-"""The process ends this long after it was asked to, even if the database does not answer."""
+"""Seconds after which the process ends when it was asked to, even if the database does not answer."""
 
 _PAUSE = 0.2
 

@@ -26,19 +26,20 @@ from deniable.survey.attribute import Attribute
 from deniable.survey.collection import Collection
 
 MOST = 12
-"""Answers of one chart; of more, those with the largest estimates, whose intervals then hold for all."""
+"""Most answers of one chart. If there are more, those with the largest estimates are shown, and intervals are
+simultaneous for all answers."""
 
 GROUPS = 8
-"""Bars of a smoothed histogram."""
+"""Number of bars of a smoothed histogram."""
 
 TOO_WIDE = 0.5
-"""Width of an interval that no headline is read from."""
+"""Width of an interval from which no headline is made."""
 
 Verb = Literal["answered", "chose"]
-"""Verbs of a headline: people gave an answer, or chose it among others."""
+"""Verbs of a headline: people gave an answer, or chose an answer among others."""
 
 _LEFT = 7.0
-"""Per cent of a chart's width that is left of zero, where the dot of a negative estimate stands."""
+"""Per cent of a chart's width that is left of zero, for the dot of a negative estimate."""
 
 EARLY = ENGLISH("early")
 BELOW = ENGLISH("below")

@@ -23,17 +23,18 @@ from dataclasses import dataclass, field
 from deniable.service.limits import network_of
 
 FREE_FAILURES = 5
-"""Wrong passwords before there is a wait; then twice as long each time, up to `LONGEST_WAIT` seconds."""
+"""Wrong passwords before there is a wait. Each further wait is twice as long, up to `LONGEST_WAIT` seconds."""
 LONGEST_WAIT = 60
 
 MOST_WAITING = 64
-"""Requests with a password that wait for their turn."""
+"""Most requests with a password that wait for their turn."""
 
 MOST_KNOWN = 1024
-"""Networks that are remembered because somebody logged in from there."""
+"""Most networks that are remembered because somebody logged in from there."""
 
 _REST, _LONGEST_REST = 3, 1.0
-"""After a wrong password nothing is compared for this many times as long as that took, at most for this long."""
+"""After a wrong password, nothing is compared for a while: the first number times the duration of the comparison, but
+at most the second number of seconds."""
 
 _HOUR, _TICK = 3600, 0.001
 

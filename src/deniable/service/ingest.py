@@ -34,25 +34,26 @@ from deniable.service.stores.store import NEW, UNINVITED, Posted, State, Store
 from deniable.service.surveys import Clock, Survey
 
 MAX_QUEUE = 20_000
-"""Single reports that wait; of more, the sender is told to come again."""
+"""Most single reports that wait. Senders of more reports are told to come again."""
 
 MAX_BATCHES = 1 << 19
-"""Reports in batches that wait; they take no place of single reports."""
+"""Most waiting reports in batches. They take no place of single reports."""
 
 MAX_QUEUE_BYTES = 1 << 28
-"""Bytes of reports that wait in either queue: of a survey with long reports, fewer wait."""
+"""Most bytes of reports that wait in either queue. Fewer reports wait if reports are long."""
 
 MAX_COMMIT = 4096
-"""Reports after which no further request joins a commit."""
+"""Number of reports after which no further request joins a commit."""
 
 PIECE = 256
-"""Reports of a batch that are written at a time: single reports wait for one piece, not for the whole batch."""
+"""Reports of a batch that are written at a time. Single reports wait for one piece, not for the whole batch."""
 
 MOST_IMPOSSIBLE = 512
-"""Most impossible reports of a request, or a piece of a batch, of which any is taken."""
+"""Most impossible reports in a request or a piece of a batch. With more, no report of it is taken."""
 
 _LATELY = 8
-"""Commits after one with single reports in which batches stay small: whoever was answered may come again."""
+"""Number of commits after one with single reports in which batches stay small, because answered senders may come
+again."""
 
 GIVE_UP = 4.0
 """Seconds after which nobody waits for a commit any longer."""
@@ -63,7 +64,7 @@ _LOOK_SECONDS = 0.25
 _STOP_SECONDS = 1.0
 
 _PAUSE, _PAUSES = 0.001, 8
-"""Seconds in which somebody must come for a commit to wait on, and how often it waits."""
+"""Seconds in which another report must come for a commit to go on waiting, and how often the commit waits."""
 
 
 class Outcome(NamedTuple):

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from deniable.service.stores.store import Store
 
 MOST_LINKS = 1_000_000
-"""Links that are made at a time."""
+"""Most links that are made at a time."""
 
 MOST_ROUNDS = 12
 

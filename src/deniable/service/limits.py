@@ -19,13 +19,14 @@ from starlette.datastructures import Headers
 from deniable.errors import InvalidParameterError
 
 PER_MINUTE, PER_HOUR = 300, 3000
-"""Reports that one network may send: a school or an office answers in one lesson, a script does not fill a survey."""
+"""Most reports that one network may send. A school or an office can answer in one lesson, but a script cannot fill a
+survey."""
 
 MAX_NETWORKS = 1 << 18
-"""Networks counted at a time; of more, counting begins anew."""
+"""Most networks that are counted at a time. With more networks, counting begins anew."""
 
 _SITES = 8
-"""Networks of IPv6 that one /48 may send as much as."""
+"""A /48 of IPv6 may send as much as this many networks."""
 
 _HOUR, _MINUTE = 3600, 60
 _FOR = re.compile(r'(?:^|[;,\s])for=("[^"]*"|[^;,\s]*)', re.IGNORECASE)

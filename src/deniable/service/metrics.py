@@ -53,7 +53,7 @@ FAMILIES: Mapping[str, tuple[str, str]] = {
     "deniable_store_errors_total": ("counter", "Times that the database refused."),
     "deniable_up_timestamp_seconds": ("gauge", "When this process started."),
 }
-"""Every family: its type and what it tells."""
+"""Every family of metrics, with its type and its help text."""
 
 
 class Distribution:

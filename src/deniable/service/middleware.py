@@ -48,10 +48,11 @@ _HEADERS = (
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
 )
-"""Headers of every response; a page may bring its own instead."""
+"""Headers of every response. A page may have its own instead."""
 
 _PAGE = (*_HEADERS, (b"permissions-policy", ", ".join(f"{name}=()" for name in _PERMISSIONS.split()).encode()))
-"""Headers of a page alone, whose scripts need permissions: a kilobyte, a quarter of what a report costs."""
+"""Headers only of pages, because only their scripts need permissions. They have a kilobyte, which is a quarter of the
+cost of a report."""
 
 
 @final

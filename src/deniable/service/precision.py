@@ -12,7 +12,7 @@ WIDTH, HEIGHT = 320.0, 120.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 8.0, 8.0, 18.0, 22.0
 _STEPS = 40
 _FEWEST = 0.04
-"""Share of the last number of reports at which the curve begins; at 0 it has no value."""
+"""Share of the last number of reports at which the curve begins. At 0 the curve has no value."""
 
 
 @final

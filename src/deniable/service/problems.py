@@ -41,10 +41,10 @@ PROBLEMS: Mapping[str, tuple[int, str]] = {
     "token": (401, "Batches of reports need a token."),
     "wrong-host": (421, "This port does not answer to that name."),
 }
-"""Every problem: its status, and its title."""
+"""Every problem, with its status and its title."""
 
 RETRY_SECONDS = {"busy": 1, "store": 2, "not-open": 60}
-"""Seconds for Retry-After, where they are known in advance."""
+"""Seconds for Retry-After, if they are known in advance."""
 
 
 @dataclass

@@ -66,22 +66,24 @@ _MEDIA_TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg
 _MAX_RECEIPT = 1024
 
 _AROUND_REPORT = 4096
-"""Bytes that a body of one report has at most, besides the report in base64."""
+"""Most bytes of a body of one report, besides the report in base64."""
 
 BATCHES_AT_ONCE = 32
-"""Batches of reports that are read and written at a time."""
+"""Most batches of reports that are read and written at a time."""
 
 BATCH_SECONDS = 20.0
-"""Seconds that a batch waits for its turn."""
+"""Most seconds that a batch waits for its turn."""
 
 MAX_LOOKUPS = 256
-"""Receipts that are looked up or wait for it, and as many tokens; of more, the sender is told to come again."""
+"""Most receipts that are looked up or wait for a look-up, and as many tokens. Senders of more are told to come
+again."""
 
 _LOOKUP_THREADS, _READY_THREADS = 4, 4
-"""Threads of their own: who looks up a receipt takes none from anyone who asks whether the collector is ready."""
+"""Numbers of separate threads. A look-up of a receipt takes no thread from a request that asks whether the collector is
+ready."""
 
 _TOKEN_SECONDS, _TOKENS = 5.0, 1024
-"""Seconds for which a token that was looked up is believed, and the number of remembered tokens."""
+"""Seconds for which a looked-up token is trusted, and the number of remembered tokens."""
 
 
 @dataclass(frozen=True)

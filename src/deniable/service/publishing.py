@@ -24,7 +24,7 @@ from deniable.service.survey_page import LANGUAGE_NAMES
 from deniable.service.surveys import Clock, Surveys
 
 INDEX = "index.html"
-"""Name of the page in the survey's first language; the others are called "de.html"."""
+"""Name of the page in the survey's first language. Pages in other languages have names such as "de.html"."""
 
 RIGHT_TO_LEFT = frozenset(["ar", "fa", "he", "ur"])
 """Languages that are written from right to left."""

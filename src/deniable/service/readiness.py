@@ -9,7 +9,7 @@ from deniable.errors import InvalidParameterError, quoted
 from deniable.survey.collection import Collection
 
 LEAST_WORDS = 3
-"""Words of a reason for opening a survey that cannot work."""
+"""Least number of words of a reason for opening a survey that cannot work."""
 
 
 def cannot_work(collection: Collection, contributors: int | None) -> str:

@@ -10,7 +10,7 @@ from starlette.types import Receive
 from deniable.service.problems import Problem
 
 BODY_SECONDS = 10.0
-"""A body that takes longer is not a body."""
+"""Seconds after which a body that is not complete is refused."""
 
 
 class GoneError(Exception):

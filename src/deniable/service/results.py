@@ -33,7 +33,7 @@ FORMAT = "deniable results"
 FORMAT_VERSION = 2
 
 LEAST_REPORTS, LEAST_DAYS = 30, 2
-"""Reports, and days with reports, before a pace is forecast."""
+"""Least numbers of reports, and of days with reports, for the forecast of a pace."""
 
 _NORMAL_95 = 1.959963984540054
 _AT_EVERY_LOOK = (
@@ -47,7 +47,7 @@ _NONE_WHILE_OPEN = (
 )
 
 Intervals = Literal["one", "any", "none"]
-"""Which intervals there are: of one look at the close, of all looks, or none."""
+"""Kinds of intervals: for one look at the close, for all looks, or none."""
 
 
 @dataclass(frozen=True, eq=False)

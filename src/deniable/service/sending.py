@@ -57,13 +57,13 @@ from deniable.service.survey_page import link_digits, page_hash
 from deniable.survey.collection import Collection, short_id
 
 TRIES = 12
-"""Tries of one body before the run ends; the same command continues later."""
+"""Number of tries of one body before the run ends. The same command can continue later."""
 
 MAX_SINGLES = 50
-"""Reports of a file that are sent without a token: a household, not a panel."""
+"""Most reports of a file that are sent without a token. A household needs no token, but a panel does."""
 
 DEFAULT_PERSON = "me"
-"""Whose answers a file of one row holds, unless somebody is named."""
+"""Name of the person whose answers a file of one row has, unless another person is named."""
 
 _SEED, _SEED_BYTES = ".secrets", 32
 """Suffix and size of the seed kept beside reports, from which the secrets of their leaves are made."""

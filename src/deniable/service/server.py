@@ -40,20 +40,21 @@ except ImportError as missing:
     ) from missing
 
 GRACE_SECONDS = 5
-"""Requests under way when the process is asked to end have this long: longer than a commit is waited for."""
+"""Seconds for requests that are under way when the process is asked to end. This is longer than the wait for a
+commit."""
 
 MAX_CONNECTIONS = 20_000
-"""Connections that are taken, however many files may be open."""
+"""Most connections, however many files may be open."""
 
 ADMIN_CONNECTIONS = 32
-"""Options of the admin port among them."""
+"""Number of these connections that are for the admin port."""
 
 OTHER_FILES = 64
 """Files that the store, logs and outputs need besides connections."""
 
 _BACKLOG = 2048
 _ALLOCATIONS = 10_000
-"""Objects after which to look for garbage: those of some hundred requests."""
+"""Number of objects after which garbage is collected, which are those of some hundred requests."""
 
 
 log = logging.getLogger("deniable.service")

@@ -22,10 +22,10 @@ from deniable.survey.collection import Collection, short_id
 FORMAT = "deniable survey page"
 
 DRAFT = "DRAFT: "
-"""Beginning of texts that nobody has written yet."""
+"""Beginning of texts that are not written yet."""
 
 LANGUAGE_NAMES = {"en": "English", "de": "Deutsch", "fr": "français", "es": "español", "ar": "العربية"}
-"""Languages whose sentences ship with the client, and how each calls itself."""
+"""Languages whose sentences ship with the client, and each language's own name."""
 
 LANGUAGES = tuple(LANGUAGE_NAMES)
 
@@ -51,10 +51,11 @@ INTERFACE_KEYS = frozenset(
         "notLoaded",
     ]
 )
-"""Sentences of the client that `interface` may replace: none states the guarantee, or what is sent, kept or counted."""
+"""Sentences of the client that `interface` may replace. None of them states the guarantee, or what is sent, kept or
+counted."""
 
 PLACES = {"contact": frozenset(["{contact}"]), "between": frozenset(["{low}", "{high}", "{example}"])}
-"""Places that the client fills in, by the sentences of `INTERFACE_KEYS` that have any."""
+"""Placeholders that the client fills in, for the sentences of `INTERFACE_KEYS` that have any."""
 
 _PLACE = re.compile(r"\{\w+\}", re.ASCII)
 
@@ -62,7 +63,7 @@ _TAG = re.compile(
     r"([A-Za-z]{2,3}|[A-Za-z]{5,8})(-[A-Za-z]{4})?(-([A-Za-z]{2}|\d{3}))?(-(\d[A-Za-z0-9]{3}|[A-Za-z0-9]{5,8}))?",
     re.ASCII,
 )
-"""A browser shows no page at all in a language whose tag is none."""
+"""Pattern of language tags. A browser shows no page at all if the tag of a language is invalid."""
 
 _THANKS = {
     "en": "Thank you. You can close this page.",
@@ -73,7 +74,7 @@ _THANKS = {
 }
 
 LEAST_BATCH = 20
-"""Smallest `min_batch` that is taken."""
+"""Smallest allowed `min_batch`."""
 
 
 class Words(Document):

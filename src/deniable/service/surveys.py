@@ -39,13 +39,13 @@ from deniable.service.survey_page import (
 from deniable.survey.collection import Collection
 
 Clock = Callable[[], datetime]
-"""Returns the time, with its zone."""
+"""Function that returns the time, with its zone."""
 
 MAX_COUNTERS = 1 << 20
-"""Counters of a sum that a collector keeps; of more it keeps the reports."""
+"""Most counters of a sum that a collector keeps. For larger sums the collector keeps the reports."""
 
 MAX_DICTIONARY = 1 << 21
-"""Bytes of a dictionary that a page can ask for."""
+"""Most bytes of a dictionary that a page can ask for."""
 
 _SLUG = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 

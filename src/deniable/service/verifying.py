@@ -33,7 +33,7 @@ Status = Literal["passed", "failed", "not determined"]
 
 _TIMEOUT = 30.0
 MOST = 1 << 29
-"""Bytes of an answer that are read."""
+"""Most bytes of an answer that are read."""
 
 
 class Answered(NamedTuple):
@@ -44,7 +44,7 @@ class Answered(NamedTuple):
 
 
 Fetch = Callable[[str], Answered]
-"""Returns the answer at an address."""
+"""Function that returns the answer at an address."""
 
 
 @dataclass(frozen=True)

@@ -404,7 +404,8 @@ def _without_infinities(value: Any) -> Any:
 
 
 _WORDS = frozenset({"text", "remarks", "adversary", "view", "note", "bound"})
-"""Parts of a guarantee's data that are prose: a file's may be worded as another release did, and is never shown."""
+"""Parts of a guarantee's data that are prose. In a file, they may have the words of another release, and are never
+shown."""
 
 
 def _first_edition(data: dict[str, Any]) -> dict[str, Any]:

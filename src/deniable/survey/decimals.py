@@ -26,10 +26,11 @@ from deniable.errors import AmbiguousNumbersError, InvalidParameterError, quoted
 from deniable.survey.tally import FEW_DIFFERENT_WORDS, FEW_WORDS, NOTHING
 
 Mark: TypeAlias = Literal["point", "comma"]
-"""The mark before the fraction; the other one may stand between thousands."""
+"""The mark before the fraction. The other mark may divide thousands."""
 
 Reading: TypeAlias = Literal["word", "plain", "point", "comma", "1.500", "1,500"]
-"""Kinds of cells: no number; digits only; a number with a decimal point, or comma; or one that may be either."""
+"""Kinds of cells: not a number; only digits; a number with a decimal point, or with a decimal comma; or a number that
+may have either."""
 
 HEAD_RECORDS = 2000
 """First records that decide how the numbers of a file are written."""

@@ -22,7 +22,7 @@ from deniable.survey.schema import Attribute, Schema
 from deniable.survey.tally import FEW_ROWS, ColumnTally
 
 MAX_TRACKED = 10_000
-"""Distinct answers of a column that are remembered; what is more is only counted."""
+"""Most distinct answers of a column that are remembered. Further answers are only counted."""
 
 PUBLISHED = (
     "the schema is public, and its lists, ranges and cut points were read from private answers. Replace them as far "

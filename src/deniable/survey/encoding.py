@@ -59,7 +59,7 @@ NUMBER = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 NOT_FINITE_TEXT = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
 
 UNKNOWN, MISSING, NOT_FINITE, OUTSIDE = -1, -2, -3, -4
-"""Code of an answer that has none."""
+"""Codes of answers that have no code of their own."""
 
 
 class Rounding(NamedTuple):

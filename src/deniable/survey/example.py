@@ -28,7 +28,7 @@ _TITLES = {
     "educ": "What is your education?",
     "occupation": "What is your occupation?",
 }
-"""Titles, in the order in which it is asked."""
+"""Titles of the questions, in the order in which they are asked."""
 
 _SCALES: dict[str, dict[float, str]] = {
     "rate_marriage": {1: "very poor", 2: "poor", 3: "fair", 4: "good", 5: "very good"},

@@ -28,13 +28,13 @@ import numpy as np
 from deniable.errors import InvalidParameterError, quoted
 
 MAX_POINTS = 1024
-"""Most points of a grid: more say nothing that the noise of a report would not hide."""
+"""Most points of a grid. The noise of a report would hide anything that more points could say."""
 
 MAX_BOUND = 1e15
 """Largest absolute value of an end of a range."""
 
 MAX_DIGITS = 400
-"""Longest text of a number that is read, and its largest exponent: above those of all floats."""
+"""Longest text of a number that is read, and its largest exponent. Both exceed those of all floats."""
 
 _NUMBER = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]+))?", re.ASCII)
 

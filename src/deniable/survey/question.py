@@ -15,7 +15,7 @@ from deniable.survey.grid import Grid
 from deniable.survey.texts import TextCodes
 
 SEPARATOR = ";"
-"""Separator of the answers in one cell, where the schema says nothing else."""
+"""Separator of the answers in one cell, unless the schema names another."""
 
 Ask = Literal["shares", "mean"]
 

@@ -63,45 +63,46 @@ class QuestionKind(ABC):
     """
 
     name: ClassVar[str]
-    """As documents write it, and as its file is called."""
+    """Name of the kind in documents, which is also the name of its file."""
 
     usual: ClassVar[bool] = False
     """True if a document that names no kind means this one."""
 
     mark: ClassVar[str] = ""
-    """The key of an attribute that tells this kind, so that documents do not write the kind; "" if there is none."""
+    """The key of an attribute from which this kind is recognised, so that documents need not name the kind; "" if there
+    is none."""
 
     keys: ClassVar[frozenset[str]] = frozenset()
-    """The keys that this kind has and not every other."""
+    """The keys that this kind has, but not every other kind."""
 
     spoken: ClassVar[str]
     """The kind in an organiser's words, such as "A number"."""
 
     inputs: ClassVar[tuple[Input, ...]] = ("answers",)
-    """Inputs of the form for a question of this kind; empty where no page can ask it."""
+    """Inputs of the form for a question of this kind; empty if no page can ask it."""
 
     # ---------------------------------------------------------------- estimates
 
     usual_ask: ClassVar[Ask] = "shares"
-    """Statistic that is read where the schema does not say."""
+    """Statistic that is estimated if the schema names none."""
 
     averaged: ClassVar[bool] = False
     """True if a mean may be asked for."""
 
     quartiles_shown: ClassVar[bool] = False
-    """True if mean and quartiles are shown where nobody asks: its shares, one by one, are mostly noise."""
+    """True if mean and quartiles are shown by default, because its single shares are mostly noise."""
 
     several: ClassVar[bool] = False
-    """True if any number of its labels may be given, each of them a two-valued column of the record."""
+    """True if any number of its labels may be given. Each label is then a two-valued column of the record."""
 
     rounded: ClassVar[bool] = False
     """True if answers are rounded at random, which takes one random word for each."""
 
     coded: ClassVar[bool] = True
-    """True if answers have codes; otherwise they are texts that nobody listed, and mechanisms take those."""
+    """True if answers have codes. Otherwise they are texts that nobody listed, and mechanisms take the texts."""
 
     listed: ClassVar[bool] = True
-    """True if its labels are few enough to be written out: into page documents, translations and oracles."""
+    """True if its labels are few enough to be listed in page documents, translations and oracles."""
 
     # ---------------------------------------------------------------- the schema
 

@@ -29,7 +29,7 @@ from deniable.survey.encoding import Readings, as_table, check_columns, unreadab
 
 FORMAT = "deniable schema"
 LATEST_VERSION = 2
-"""Latest format version of schemas and collections: with the kinds of attributes."""
+"""Latest format version of schemas and collections, which has the kinds of attributes."""
 
 
 @dataclass(frozen=True)

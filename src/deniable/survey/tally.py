@@ -18,19 +18,19 @@ RARE = 5
 """A category held by fewer contributors than this is called rare."""
 
 FEW_ROWS = 10
-"""Below this many answers, distinct answers say nothing about identifiers."""
+"""With fewer answers than this, distinct answers say nothing about identifiers."""
 
 FEW_VALUES = 12
-"""Longest span of whole numbers that are drafted as ordered categories; more numbers go onto a grid."""
+"""Longest span of whole numbers that are drafted as ordered categories. More numbers go onto a grid."""
 
 NAMED_ROWS, NAMED_GROUPS = 5, 3
-"""Most rows, and most groups of categories that seem to be one, that a warning names."""
+"""Most rows, and most groups of categories that seem to be one category, that a warning names."""
 
 FEW_WORDS = 0.05
-"""Share of cells up to which a column of numbers may hold words."""
+"""Largest share of cells with words in a column of numbers."""
 
 FEW_DIFFERENT_WORDS = 3
-"""A column of numbers may hold this many different words, such as "refused", up to half as often as answers."""
+"""A column of numbers may contain this many different words, such as "refused", up to half as often as answers."""
 
 NOTHING = frozenset(
     (

@@ -15,18 +15,18 @@ from numpy.typing import NDArray
 from deniable.core.kernels import kernel
 
 MOST_TEXTS = 1 << 12
-"""Larger tables are not made: they leave the processor's cache."""
+"""Largest number of texts for which a table is made. Larger tables leave the processor's cache."""
 
 LEAST_ROWS = 1 << 12
-"""Shorter columns are not worth a compiled loop."""
+"""Fewest rows for which a compiled loop is worthwhile."""
 
 _MIX, _SPREAD = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93
 _ALL = (1 << 64) - 1
 _FREE = np.uint64(_ALL)
-"""The length that no text has: of a place without one."""
+"""The length of a place without a text, which no text has."""
 
 _TRIED = 32
-"""Multipliers that are tried for a table in which every text lies in the first place where it is looked for."""
+"""Number of multipliers that are tried for a table in which every text is in the first place where it is sought."""
 
 Words = NDArray[np.uint64]
 Int64s = NDArray[np.int64]

@@ -24,16 +24,17 @@ from deniable.core.randomness import BLOCK_WORDS, SimulationRandomness, Words, W
 from deniable.testing.laws import FAMILY_WISE_ERROR, columns, hold, length
 
 ROWS = 12 * BLOCK_WORDS
-"""Contributors: three blocks of the largest kind, in which a word serves four of them."""
+"""Number of contributors: three blocks of the largest kind, in which a word serves four contributors."""
 
 APART = 1 << 12
 """Rows between two reports that no shift at the end of a block explains, if few reports have moved."""
 
 FEW = 2 * ROWS // BLOCK_WORDS
-"""Reports that a word moves at most if every block of words is used again: more are a shift."""
+"""Most reports that a word moves if every block of words is used again. More moved reports are a shift."""
 
 NEIGHBOURS = 3
-"""Changed bits that may move a few neighbouring reports: shifts at the end of a block, which few words of many make."""
+"""Most changed bits that may move a few neighbouring reports. These are shifts at the end of a block, which few of many
+words make."""
 
 LARGEST_LAG = 1 << 18
 """Largest distance at which reports are compared."""

@@ -19,7 +19,7 @@ from deniable.records.record import RecordMechanism
 from deniable.testing import bulk, laws
 
 EXACT_CELLS = 1 << 16
-"""Largest channel (inputs x outputs) that is enumerated: seconds of rational arithmetic."""
+"""Largest channel (inputs x outputs) that is enumerated, in seconds of rational arithmetic."""
 
 DRAWN_CELLS = 1 << 12
 """Largest channel, and largest square of a state's length, for which reports and states are drawn and counted."""
@@ -121,7 +121,7 @@ _LAWS: dict[type, tuple[_Law, ...]] = {
     LinearOracle: (_Law(laws.covariance_is_the_channels, EXACT_CELLS),),
     PureOracle: (_Law(laws.supports_follow_the_channel, EXACT_CELLS),),
 }
-"""Laws of each base: a mechanism is held to the laws of every base it stands on."""
+"""Laws of each base. A mechanism must keep the laws of all its bases."""
 
 
 def check_mechanism(

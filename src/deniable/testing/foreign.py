@@ -20,13 +20,13 @@ from deniable.core.checks import checked_integer
 from deniable.errors import BrokenLawError, InvalidParameterError
 
 FAILURE = 1e-6
-"""Probability with which a correct mechanism breaks one of the laws; for `unbiased` an approximation."""
+"""Probability that a correct mechanism breaks one of the laws. For `unbiased` it is an approximation."""
 
 _BATCHES = 200
 """Batches of reports whose estimates are averaged."""
 
 _STEP = 4.0
-"""The most by which one report of n is taken to move a frequency, times n, where a value of its own is reported."""
+"""Largest assumed change of a frequency by one of n reports, times n, if a contributor's own value is reported."""
 
 Client = Callable[[int], Any]
 Estimator = Callable[[Sequence[Any]], ArrayLike]

@@ -39,10 +39,10 @@ from deniable.oracles.grr import GRR
 Floats = NDArray[np.float64]
 
 FAMILY_WISE_ERROR = 1e-6
-"""Probability that a correct mechanism fails one statistical law (over all its cells); seeds are fixed."""
+"""Probability that a correct mechanism fails one statistical law (over all its cells). Seeds are fixed."""
 
 FREQUENCIES = (0.0, 0.3, 1.0)
-"""True frequencies at which variances are held."""
+"""True frequencies at which variances are checked."""
 
 
 def hold(condition: bool | np.bool_, says: str) -> None:

@@ -20,10 +20,10 @@ SUFFIXES = (".csv", ".dta", ".sav")
 """Endings of codebooks: CSV for R and spreadsheets, Stata, SPSS."""
 
 MOST_LABELS = 1 << 14
-"""Most labels of one variable: Stata takes 65,536, and a dictionary of words is better left in its file."""
+"""Most labels of one variable. Stata takes 65,536, but a dictionary of words is better left in its file."""
 
 _LONGEST_NAME, _LONGEST_TITLE, _LONGEST_LABEL = 32, 80, 120
-"""Characters, and bytes of a label, that Stata and SPSS both take."""
+"""Most characters of a name and a title, and most bytes of a label, that both Stata and SPSS take."""
 
 
 class Variable(NamedTuple):

@@ -38,17 +38,17 @@ import pyarrow.csv as pacsv
 from deniable.errors import FileFormatError, InvalidInputError, InvalidParameterError, quoted
 
 BLOCK_BYTES = 1 << 20
-"""Bytes of text parsed at a time; also the longest record. The parser reads up to 32 blocks ahead."""
+"""Bytes of text that are parsed at a time, and the longest record. The parser reads up to 32 blocks ahead."""
 
 PATIENCE = 10.0
-"""Seconds that the parser's threads are waited for: a disk that does not answer must not stop an error for ever."""
+"""Seconds to wait for the parser's threads. A disk that does not answer must not hold up an error for ever."""
 
 
 DELIMITERS = (",", ";", "\t", "|")
 """Delimiters that are tried."""
 
 MOST_COLUMNS = 1 << 14
-"""Columns of a file, as many as a spreadsheet has: a parser needs kilobytes for each."""
+"""Most columns of a file, which is the number in a spreadsheet. A parser needs kilobytes for each column."""
 
 _HEAD_BYTES = 1 << 16
 _HEAD_RECORDS = 20

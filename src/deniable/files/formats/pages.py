@@ -24,14 +24,15 @@ from deniable.errors import FileFormatError, quoted
 from deniable.survey.encoding import is_list_type, unreadable
 
 MOST_UNPACKED, MOST_OF_MANY, _COLUMN = 1 << 28, 1 << 30, 1 << 22
-"""Bytes of the largest pages of all columns together, of which one each is unpacked at a time: the first, more by the
-last for every column, never above the second. A page usually has 1 MiB."""
+"""Limit of the bytes of the largest pages of all columns together, because one page per column is unpacked at a time.
+The limit is the first number plus the last number for every column, and never above the second. A page usually has 1
+MiB."""
 
 MOST_ELEMENTS = 1 << 25
-"""Elements of a column of lists in one row group: a single row may hold all of them."""
+"""Most elements of a column of lists in one row group. A single row may contain all of them."""
 
 BATCH_BYTES = 1 << 26
-"""Bytes that the rows of one batch may become."""
+"""Most bytes of the rows of one batch after reading."""
 
 _HEADER_BYTES, _MOST_HEADER_BYTES = 1 << 10, 1 << 24
 _DEEPEST = 8
@@ -39,7 +40,7 @@ _DEEPEST = 8
 # These are the kinds of values of the compact protocol.
 _INTEGERS, _BINARY, _STRUCT = (4, 5, 6), 8, 12
 _SIZES = {1: 0, 2: 0, 3: 1, 7: 8}
-"""Bytes of a truth value, which its kind says, a byte and a float."""
+"""Bytes of a truth value (its kind tells the value), of a byte and of a float."""
 
 # These are fields of a page's header, and of the header of a data page or a dictionary.
 _UNPACKED, _PACKED, _DATA, _DATA_2 = 2, 3, 5, 8

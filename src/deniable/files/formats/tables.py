@@ -21,7 +21,7 @@ from deniable.survey.decimals import HEAD_RECORDS, Decimals, NumberColumns
 from deniable.survey.encoding import check_columns
 
 Progress = Callable[[int, int | None], None]
-"""Called with (done, total) after every batch, in rows or bytes; total is None where it is not known."""
+"""Function that is called with (done, total) after every batch, in rows or bytes. total is None if it is not known."""
 
 BATCH_ROWS = 1 << 16
 

@@ -25,11 +25,11 @@ BATCH_ROWS = 1 << 14
 SUFFIXES = (".xlsx", ".xlsm")
 
 MOST_UNPACKED, MOST_TIMES = 1 << 27, 100
-"""Most bytes of a workbook, a zip archive, once it is unpacked; or how many times its own, if that is more. Sheets
-become about ten times as long."""
+"""Most bytes of an unpacked workbook, which is a zip archive, and the largest multiple of its packed size. The larger
+limit applies. Sheets become about ten times as long."""
 
 MOST_STYLES = 1 << 21
-"""Most bytes of styles, which are read whole and become about 150 times as long."""
+"""Most bytes of styles, which are read as a whole and become about 150 times as long."""
 
 
 class Workbook:

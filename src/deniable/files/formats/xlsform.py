@@ -421,7 +421,7 @@ class _Form:
 
 
 _RANGE = {"start": "0", "end": "10", "step": "1"}
-"""Parameters of a range, and what XLSForm takes for those that are left out."""
+"""Parameters of a range, with XLSForm's defaults."""
 
 _READERS = {
     "select_one": _Form._one,

@@ -99,7 +99,7 @@ class Checkpoint:
 
 
 OnInvalid = Callable[[Path, int, str], None]
-"""Called with a report file, how many of its reports were skipped, and what is wrong with the first."""
+"""Function that is called with a report file, the number of its skipped reports, and the fault of the first."""
 
 
 def draft_schema_file(

@@ -34,10 +34,11 @@ LOCK = ".lock"
 """Ending of the name of a ledger's lock."""
 
 EARLIER_FILE_NAME = ".deniable-ledger.json"
-"""File that earlier versions left beside reports: with it, a contributor's answer can be found by trying."""
+"""File that earlier versions left beside reports. With this file, a contributor's answer can be found by trying."""
 
 RECOGNISED_FROM = 1000
-"""Answers of at least this many contributors are recognised by a keyed digest, fewer by the path of their file only."""
+"""Answers of at least this many contributors are recognised by a keyed digest. Answers of fewer contributors are
+recognised only by the path of their file."""
 
 Entries = tuple["Entry", ...]
 

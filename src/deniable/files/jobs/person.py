@@ -40,7 +40,7 @@ from deniable.survey.collection import Collection, short_id
 
 FORMAT = "deniable person ledger"
 DEVICE_FORMAT = "deniable device ledger"
-"""Format of the list that a browser saves; from version 2 on it has the draws of its persons."""
+"""Format of the list that a browser saves. From version 2 on, the list has the draws of its persons."""
 
 FILE_NAME = "ledger.json"
 

@@ -16,7 +16,7 @@ from typing import Generic, TypeVar
 Item = TypeVar("Item")
 
 DEPTH = 2
-"""Items that wait at most, besides the one that is being made: memory stays what it is."""
+"""Most items that wait, besides the item that is being made. This bounds the memory."""
 
 
 class Prefetcher(Generic[Item]):

@@ -34,7 +34,7 @@ from deniable.survey.encoding import Readings
 PathLike = str | os.PathLike[str]
 
 OnTotal = Callable[[Spending], None]
-"""Called with what contributors spend in all collections of their answers."""
+"""Function that is called with the spending of contributors in all collections of their answers."""
 
 
 @dataclass(frozen=True)

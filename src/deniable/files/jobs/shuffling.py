@@ -21,10 +21,11 @@ from deniable.core.randomness import Randomness, Words, draw
 from deniable.files.formats.columns import arrays_of
 
 BLOCK_ROWS = 1 << 17
-"""Reports permuted among each other."""
+"""Number of reports that are permuted among each other."""
 
 BLOCK_BYTES = 1 << 27
-"""No block holds more: reports of more than 1 KiB each are permuted in smaller blocks. Two are held at a time."""
+"""Most bytes of a block. Reports of more than 1 KiB each are permuted in smaller blocks. Two blocks are in memory at a
+time."""
 
 _ONE = np.uint64(1)
 _LARGEST = np.uint64(2**64 - 1)

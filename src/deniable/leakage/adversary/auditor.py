@@ -36,11 +36,11 @@ Counts = NDArray[np.int64]
 
 
 Labels: TypeAlias = Callable[[Any], NDArray[np.integer[Any]]]
-"""A caller's own events: a batch of n reports to labels int[n], each in 0..4095."""
+"""Function of a caller's own events. It turns a batch of n reports into labels int[n], each in 0..4095."""
 
 
 MAX_LABELS = 4096
-"""Number of distinct labels that an audit counts."""
+"""Most distinct labels that an audit counts."""
 
 
 def features(mechanism: FrequencyOracle[Any], reports: Any) -> NDArray[np.uint8]:
@@ -180,7 +180,7 @@ EXCESS = 1.3
 """An audit is sized to find a mechanism that spends this many times the claimed epsilon."""
 
 Progress = Callable[[int, int], None]
-"""Called with (reports so far, reports in all)."""
+"""Function that is called with (reports so far, reports in total)."""
 
 
 class Client(Protocol):

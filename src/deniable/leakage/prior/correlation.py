@@ -37,7 +37,7 @@ MAX_HASH_FUNCTIONS = 1 << 18
 """Largest family of hash functions whose reachable sets are listed."""
 
 MAX_HASH_EVALUATIONS = 1 << 26
-"""Largest number of hash evaluations, functions times values, for that."""
+"""Largest number of hash evaluations (functions times values) for listing reachable sets."""
 
 MAX_DOMAIN = 8
 """Largest domain whose sets are listed."""
@@ -45,10 +45,8 @@ MAX_DOMAIN = 8
 _HASH_BLOCK = 1 << 12
 
 Release: TypeAlias = FrequencyOracle[Any] | ArrayLike
-"""Release of an attribute: a mechanism, a row-stochastic channel (k, outputs), or a number.
-
-A number is the epsilon of a mechanism of which nothing else is known.
-"""
+"""Release of an attribute: a mechanism, a row-stochastic channel (k, outputs), or a number. A number is the epsilon of
+a mechanism about which nothing else is known."""
 
 
 @dataclass(frozen=True)

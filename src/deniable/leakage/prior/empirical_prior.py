@@ -24,7 +24,7 @@ from deniable.leakage.prior.distributions import Floats, joint_from_records
 from deniable.survey.schema import Schema
 
 Releases: TypeAlias = float | Sequence[Release]
-"""One release per attribute, or one number: everybody's epsilon."""
+"""One release per attribute, or one number, which is the epsilon of every attribute."""
 
 MAX_CATEGORIES = 1 << 12
 """Largest number of categories of all attributes together: 128 MiB of pair counts."""

@@ -22,7 +22,7 @@ RARE_SHARE = 0.05
 """A category with a smaller share of the records is rare."""
 
 _DECIDES = 0.8
-"""Rare categories decide a leakage that merging them brings below this share of it."""
+"""Rare categories decide a leakage if merging them reduces it to less than this share."""
 
 _MATTERS = 0.1
 """Leakages below this share of the budget are not worth a warning."""

@@ -20,7 +20,7 @@ from deniable.leakage.prior.distributions import Floats
 from deniable.leakage.prior.empirical_prior import SMALL_CELL
 
 MAX_RANGE_CELLS = 1 << 20
-"""Largest table that plausible joints are drawn for."""
+"""Largest table for which plausible joint distributions are drawn."""
 
 ESTIMATED_WARNING = (
     "the joint distribution is an estimate; figures are for this distribution, and guarantee nothing against an "

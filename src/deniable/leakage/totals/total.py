@@ -32,10 +32,10 @@ _GROUP_CELLS = 1 << 11
 _NARROW = 16
 
 ADDITIVE_LABEL = "additive figure (not a bound)"
-"""The only name under which (6) is shown."""
+"""The only name under which the figure of (6) is shown."""
 
 ADDITIVE_DELTA = "additive delta (not a bound)"
-"""The name of its delta."""
+"""The name of the additive figure's delta."""
 
 
 def totals(table: Floats, channels: Sequence[Floats]) -> tuple[Floats, Floats, Floats]:

@@ -34,7 +34,7 @@ from deniable.leakage.totals.total import check_spent, worst_log_ratios
 from deniable.oracles.oracle import is_oracle
 
 MAX_RAYS = 1 << 12
-"""Largest number of likelihood vectors that a branch is listed with."""
+"""Largest number of likelihood vectors with which a branch is listed."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,10 +49,10 @@ from deniable.oracles.sketch.families.registry import family_entry
 from deniable.oracles.support import Hashed
 
 QUERY_ROWS = 1 << 20
-"""Reports compared with a query list before progress is told."""
+"""Reports that are compared with a query list before progress is told."""
 
 Progress = Callable[[int, int], None]
-"""Called with the number of reports done and the number in all."""
+"""Function that is called with the number of reports done and the total number."""
 
 
 @dataclass(frozen=True)

@@ -40,10 +40,10 @@ from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
 Bytes = NDArray[np.uint8]
 
 FIRST_BYTES = 2
-"""Shortest prefix, in bytes: all 65,536 of them are looked at."""
+"""Shortest prefix, in bytes. All 65,536 prefixes of this length are tried."""
 
 MAX_COUNTERS = 1 << 29
-"""Most counters of all groups together; adding up and decoding takes about 14 bytes each."""
+"""Most counters of all groups together. Adding up and decoding takes about 14 bytes for each counter."""
 
 FOLDS = 2
 """Public folds per prefix length."""

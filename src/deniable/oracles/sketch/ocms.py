@@ -27,17 +27,18 @@ PREFERENCE = ("spread", "partition", "linear", "prime", "binary")
 """Families from the cheapest to decode to the dearest."""
 
 QUERIED = ("prime", "binary")
-"""Families that compare reports with values: they need no histogram, so its size does not matter."""
+"""Families that compare reports with values. They need no histogram, so its size does not matter."""
 
 TOLERANCE = Fraction(1, 10)
-"""Variance above the best family's that a cheaper one may have: Spread stays below it wherever f* <= 0.1."""
+"""Relative excess over the best family's variance that a cheaper family may have. Spread stays below it for all f* <=
+0.1."""
 
 MAX_COUNTERS = 1 << 26
 """Largest histogram that is chosen without being asked for (256 MiB)."""
 
 
 MAX_PARTITION_CELLS = 1 << 10
-"""Largest m of the partition family that is chosen: a report costs its collector about 10 m additions."""
+"""Largest m of the partition family that is chosen by default. A report costs its collector about 10 m additions."""
 
 
 @dataclass(frozen=True)

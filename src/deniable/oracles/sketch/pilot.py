@@ -29,7 +29,7 @@ from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
 from deniable.oracles.sketch.ocms import OCMS
 
 ROUNDING = 1e-12
-"""Relative error of the inverse beta function that a bound allows for."""
+"""Relative error of the inverse beta function for which a bound allows."""
 
 EXCEEDED = (0.1, 0.2, 0.3, 0.5, 1.0)
 """Frequencies above the bound at which its price is stated."""

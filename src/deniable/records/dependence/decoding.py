@@ -29,7 +29,8 @@ Floats = NDArray[np.float64]
 STEP = "dependence"
 
 NEARLY_INDEPENDENT = 0.05
-"""Below this mean share of the interaction that was kept, a table is essentially that of independent attributes."""
+"""If the mean share of the interaction that is kept is below this, a table is essentially that of independent
+attributes."""
 
 _TAU2 = np.concatenate([[0.0], np.geomspace(1e-5, 2.0, 24)])
 _PRIOR = np.concatenate([[0.1], np.full(24, 0.9 / 24)])

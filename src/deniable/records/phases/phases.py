@@ -32,7 +32,7 @@ from deniable.survey.collection import Collection, LearnedFrom, short_id
 _PAIRED = ", with its aggregate second"
 
 TOLERANCE = 1.01
-"""Standard errors that differ by less than this factor are alike."""
+"""Standard errors that differ by less than this factor count as equal."""
 
 
 def learners() -> dict[str, Callable[..., Mechanism[Any]]]:

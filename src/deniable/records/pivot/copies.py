@@ -22,10 +22,10 @@ from deniable.core.thresholds import SCALE
 from deniable.records.pivot.pivot_draws import sample_pivots
 
 SHORT_PIECES = 1 << 8
-"""Largest domain whose words are cut into pieces of 16 bits; of 32 beyond."""
+"""Largest domain whose words are cut into pieces of 16 bits. Larger domains have pieces of 32 bits."""
 
 TOGETHER = 8
-"""Targets are added up to a multiple of this, because loops of such a length vectorise."""
+"""Targets are padded to a multiple of this number, because loops of such a length vectorise."""
 
 _SIMULATED_CELLS = 1 << 20
 

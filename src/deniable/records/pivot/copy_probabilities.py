@@ -46,7 +46,7 @@ CopyProbabilities = tuple[tuple[Any, ...], ...]
 METHODS = ("pairwise", "joint")
 RULES = ("popets", "preprint")
 _UNIFORM = 1e-14
-"""A marginal this close to the uniform is the uniform, up to rounding."""
+"""A marginal this close to the uniform distribution counts as uniform, up to rounding."""
 _COLLINEAR = 1e-9
 _RIDGE = 1e-5
 

@@ -40,7 +40,8 @@ from deniable.records.sampled_attribute import SAMPLED_ROWS, sample_attributes, 
 
 Table = tuple[Distribution, ...]
 Tables = tuple[tuple[Table, ...], ...]
-"""[group of pivots][target][what the pivots reported]: the law of the target's code; empty for pivots themselves."""
+"""Distributions of targets' codes, as [group of pivots][target][reports of the pivots]; empty for the pivots
+themselves."""
 Groups = tuple[tuple[int, ...], ...]
 
 MAX_REPORTS = 1 << 13

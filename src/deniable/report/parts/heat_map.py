@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _LINES = (30, 45, 60, 90, LONGEST_LABEL)
-"""Characters of one line of a label, the first that fits."""
+"""Characters of one line of a label. The first number that fits is used."""
 
 _GAP = 8.0  # pixels between a label and its cells
 

@@ -16,7 +16,7 @@ from deniable.report.png import PAD, characters, words
 from deniable.report.text import print_lines
 
 SMALLEST_LABEL = 12
-"""Terminal cells that a label has at least."""
+"""Least number of terminal cells of a label."""
 
 _GAP = "  "
 _INDENT = "  "

@@ -25,7 +25,7 @@ from deniable.oracles.oracle import FrequencyOracle
 from deniable.research.adversary.attacks import attack
 
 SPARSE_CELL = 100
-"""A table with a smaller cell is called sparse: its log-ratios err by a tenth or more."""
+"""A table with a smaller cell is called sparse, because its log-ratios err by a tenth or more."""
 
 _BLOCK_CELLS = 1 << 22
 

@@ -37,7 +37,7 @@ from deniable.research.baselines.histogram import SHE
 Region = Literal["P1", "R1", "R2", "R3"]
 
 THRESHOLDS = (0.2, 0.4)
-"""Correlations between which an association is called weak; GRF cuts at either."""
+"""Correlations between which an association is called weak. GRF cuts at either of them."""
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.oracles.oracle import FrequencyOracle
 
 PRIME = (1 << 31) - 1
-"""The hash functions are polynomials over the integers modulo this Mersenne prime; the largest domain."""
+"""Mersenne prime, and the largest domain. The hash functions are polynomials over the integers modulo this prime."""
 
 MAX_COUNTERS = 1 << 31
 """Largest hashes * m."""

@@ -37,7 +37,7 @@ from deniable.oracles.oracle import FrequencyOracle, GradedSupport
 from deniable.oracles.support import SupportLaw
 
 MAX_GRID = 16_383
-"""Largest resolution and largest clamp: components then fit int16."""
+"""Largest resolution and largest clamp, so that components fit int16."""
 
 DEFAULT_CLAMP_LIMIT = 511
 

@@ -28,13 +28,13 @@ from deniable.oracles.sketch.families.family import check_counts
 Counts = NDArray[np.int64]
 
 MAX_REPORTS = 10**13
-"""The transforms' rounding errors are near 10^-16 times n, and must stay well below 1/2."""
+"""Most reports, because the transforms' rounding errors are near 10^-16 times n and must stay well below 1/2."""
 
 STRIP = 512
 """Reports that are drawn side by side."""
 
 LINE_ENTRIES = 1 << 18
-"""Transform entries gathered at a time."""
+"""Transform entries that are gathered at a time."""
 
 
 def point_count(q: int, t: int) -> int:

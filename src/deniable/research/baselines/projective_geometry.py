@@ -56,7 +56,7 @@ from deniable.research.baselines.public_rows import histogram_of
 
 MAX_PGR_DOMAIN = 1 << 31
 MAX_POINTS = 1 << 32
-"""Largest number of points: a report fits 32 bits."""
+"""Largest number of points, so that a report fits 32 bits."""
 
 
 def best_field(k: int, epsilon: EpsilonLike) -> int:

@@ -29,7 +29,7 @@ Answers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 LAW_DRAWS = 4_000
-"""Reports of each value from which laws of a user's mechanism are read."""
+"""Reports of each value from which distributions of a user's mechanism are read."""
 
 
 class Candidate(ABC):

@@ -68,7 +68,7 @@ PEERS: dict[str, tuple[Callable[[str, int, float], Functions], tuple[str, ...]]]
     "pure-ldp": (pure_ldp, ("GRR", "OUE", "OLH")),
     "ldp-toolbox": (ldp_toolbox, ("GRR", "OUE", "SS")),
 }
-"""Libraries by the names they are installed by, and their mechanisms."""
+"""Libraries by the names under which they are installed, and their mechanisms."""
 
 
 def seed_everything(seed: int) -> None:

@@ -44,10 +44,10 @@ from deniable.research.states import dealt_to
 MAX_CONTRIBUTORS = 1 << 32
 
 ROW_APART = "needs a dealer: the whole plan, for a number of contributors, has its row apart; leave out mechanisms"
-"""Reason why a plan does not compare by name what it has a row of, for cards."""
+"""Reason on a card why a plan does not compare a mechanism by name: the plan has a row of it."""
 
 NO_ROW = "needs a dealer, and no plan has a row of it: QuotaRR's, in the whole plan, has the smaller error"
-"""Reason why a plan does not compare it, for cards."""
+"""Reason on a card why a plan does not compare a mechanism."""
 
 
 class TypedShares(ABC):

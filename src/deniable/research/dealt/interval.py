@@ -21,7 +21,7 @@ from deniable.core.support_counts import FEW, Counts
 from deniable.research.dealt.estimate import Variance, quadratic, score_bounds
 
 _TRIED = 128
-"""Numbers of holders, and of frequencies, that are all tried where more holders may mean fewer supports."""
+"""Numbers of holders, and of frequencies, that are all tried if more holders may mean fewer supports."""
 
 _STEEP = 40.0
 _ROUNDING = 1e-9

@@ -22,10 +22,10 @@ from deniable.research.dealt.quota.records import QuotaRecords
 from deniable.research.dealt.quota.unary import QuotaUnary
 
 MAX_DEALT = 1 << 20
-"""Most contributors that rows are computed for; a deal may have more."""
+"""Most contributors for which rows are computed. A deal may have more."""
 
 MAX_UNARY = 1 << 12
-"""Most values that a bit each is dealt for: 4 KiB per share."""
+"""Most values for which a bit each is dealt (4 KiB per share)."""
 
 COLLUDERS = 5
 """Contributors whose revealed shares JRR's parameters allow for, as in the paper's evaluation."""

@@ -25,10 +25,10 @@ from deniable.research.dealt.interval import few, wide_score_bounds
 from deniable.survey.collection import Collection, short_id
 
 _SPLITS = 1025
-"""Points at which the largest variance is looked up; between two of them it is taken for straight."""
+"""Points at which the largest variance is computed. Between two points it counts as a straight line."""
 
 Part = DealtOracle[Any] | PureOracle[Any]
-"""A deal, or independent reports: both have (p, q) and an exact variance."""
+"""A deal, or independent reports. Both have (p, q) and an exact variance."""
 
 
 def combine_deals(aggregates: Sequence[Aggregate]) -> Estimate:

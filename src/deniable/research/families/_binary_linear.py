@@ -31,7 +31,7 @@ from deniable.research.states import absolute_sum, exact_sum
 Halves = NDArray[np.uint32]
 
 CHUNK = 1 << 21
-"""Reports that are sorted at a time (16 MiB of keys), fewer if a 32-bit counter could overflow."""
+"""Reports that are sorted at a time (16 MiB of keys). There are fewer if a 32-bit counter could overflow."""
 
 LANES = 16
 """Hash functions whose indicators are transformed side by side."""

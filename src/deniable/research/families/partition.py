@@ -37,7 +37,7 @@ from deniable.research.families._binary_linear import (
 )
 
 MAX_CELLS = 1 << 16
-"""Largest m; a report costs the collector about 10 m additions."""
+"""Largest m. A report costs the collector about 10 m additions."""
 
 
 class PartitionReports(NamedTuple):

@@ -18,7 +18,7 @@ from deniable.research.leakage.calibration.calibration import checked_cap
 from deniable.research.leakage.joint_totals import check_no_empty_category, checked_channels
 
 MAX_EXHAUSTIVE = 10
-"""Largest number of attributes of which every set is considered."""
+"""Largest number of attributes for which every set is considered."""
 
 _SLACK = 1e-9
 

@@ -41,7 +41,7 @@ from deniable.research.leakage.calibration.criteria import Criterion, MechanismF
 from deniable.research.leakage.joint_totals import check_no_empty_category, checked_channels
 
 MAX_GREEDY_CELLS = 1 << 22
-"""Records of the other attributes times their outputs up to which totals are exact."""
+"""Largest number of records of the other attributes times their outputs for which totals are exact."""
 
 
 def cpl_within(release: Release, conditional: ArrayLike, radius: float) -> float:

@@ -103,7 +103,7 @@ def _chart(
 
 
 VALUE, RATE = "confidence.value", "confidence.randomizedTriggerRate"
-"""Columns of a table that was made of entries."""
+"""Columns of a table that was made from entries."""
 
 GROUPS = ("high", "low")
 _JSON = (".json", ".jsonl", ".ndjson")

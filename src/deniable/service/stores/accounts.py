@@ -9,16 +9,16 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, NamedTuple
 
 Run = Callable[..., list[Any]]
-"""Runs one statement with its parameters inside a transaction and returns its rows."""
+"""Function that runs one statement with its parameters inside a transaction and returns its rows."""
 
 AUDIT_DAYS = 400
-"""Days for which an entry of the audit is kept: a yearly review finds all of the year."""
+"""Days for which an entry of the audit is kept. A yearly review finds the whole year."""
 
 COMMAND_LINE = "command line"
 """Name in the audit for someone who acts on the machine."""
 
 TOGETHER = timedelta(hours=1)
-"""Within this time the same act by the same account can be counted in one entry."""
+"""Time within which the same act by the same account can be counted in one entry."""
 
 
 class Account(NamedTuple):

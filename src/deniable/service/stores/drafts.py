@@ -10,7 +10,7 @@ from deniable.errors import StoreError, quoted
 from deniable.service.stores.accounts import Run
 
 Change = Callable[[str | None], str | None]
-"""Makes the next text of a draft from the one that is there, None for no draft."""
+"""Function that makes the next text of a draft from the present text. None means that there is no draft."""
 
 
 class DraftTable(ABC):

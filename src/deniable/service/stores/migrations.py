@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from deniable.errors import StoreError, quoted
 
 ROLE = "collector"
-"""Owner of this database: a dealer's is never opened as a collector's."""
+"""Owner of this database. A dealer's database is never opened as a collector's."""
 
 STEPS: tuple[tuple[str, ...], ...] = (
     (
@@ -104,13 +104,15 @@ STEPS: tuple[tuple[str, ...], ...] = (
 )
 
 RESTORED = "restored"
-"""In `meta` from a restore until a store is opened that can write it into the audit: when it was, and the file."""
+"""Key in `meta` for a restore: its time, and the file. It stays until a store is opened that can write the restore into
+the audit."""
 
 AFTER_RESTORE = (
     "DELETE FROM sessions WHERE kind <> 'token'",
     "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
 )
-"""Statements for a backup of any version that takes a database's place; the second one takes `RESTORED` and when."""
+"""Statements for a backup of any version that replaces a database. The second statement takes `RESTORED` and the
+time."""
 
 VERSION = len(STEPS)
 """Version of the tables that this release reads and writes."""
@@ -122,7 +124,7 @@ def restored(name: str) -> tuple[str, str]:
 
 
 TABLES = frozenset(re.findall(r"CREATE TABLE (\w+)", " ".join(statement for step in STEPS for statement in step)))
-"""Columns of all versions."""
+"""Tables of all versions."""
 
 _ALWAYS = ("batches", "collections", "inbox", "meta", "receipts")
 

@@ -40,7 +40,7 @@ _SOME = (
     " RETURNING report || coalesce(leaf, decode(repeat('00', 32), 'hex')) AS whole)"
     " SELECT string_agg(whole, ''), count(*) FROM taken"
 )
-"""Takes some reports out in one row: a row each would take a hundred times their bytes."""
+"""Statement that takes some reports out in one row. One row for each report would take a hundred times their bytes."""
 
 _OF_SURVEYS = (
     "collections",
@@ -58,10 +58,10 @@ _CONNECT_SECONDS = 3
 """Seconds to wait for a connection."""
 
 _TAKING_SECONDS, _WORKING_SECONDS, _READING_SECONDS = 4.0, 60.0, 20.0
-"""Seconds after which a transaction of each lane is given up: uploads wait for the first."""
+"""Seconds after which a transaction of each lane is given up. Uploads wait for the first lane."""
 
 _LOCK_SECONDS = 2
-"""Seconds to wait for what another transaction holds."""
+"""Seconds to wait for a lock of another transaction."""
 
 _SETTLE_LOCK = "200ms"
 
@@ -73,12 +73,12 @@ _NETWORK = {
     "keepalives_count": 3,
     "tcp_user_timeout": 10_000,
 }
-"""Options of libpq for a server that is gone; the address of the database overrides them."""
+"""Options of libpq for a server that is gone. The address of the database overrides them."""
 
 _CLOSE_SECONDS = 0.5
 
 _STRONGEST = "remote_apply"
-"""Accepted settings of synchronous_commit; "on" is enough, and weaker ones are raised to it."""
+"""Strongest accepted setting of synchronous_commit. "on" is enough, and weaker settings are raised to "on"."""
 
 
 class _Connection(psycopg.Connection[Any]):

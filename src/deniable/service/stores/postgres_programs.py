@@ -18,7 +18,8 @@ _ENTRY = re.compile(r"\d+; \d+ \d+ (TABLE DATA|TABLE|CONSTRAINT|INDEX|SCHEMA|COM
 _STRANGE = re.compile(
     r"\b(UNLOGGED|CHECK|REFERENCES|EXCLUDE|GENERATED|INHERITS|PARTITION)\b|CREATE SCHEMA (?!public\b).*"
 )
-"""In no definition of ours: what would lose rows, refuse them, or write them elsewhere."""
+"""Pattern of definitions that would lose rows, refuse rows, or write rows elsewhere. None of our definitions has any of
+them."""
 
 _KNOWN = frozenset({"TABLE DATA", "TABLE", "CONSTRAINT", "INDEX", "SCHEMA", "COMMENT", "ACL"})
 

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from deniable.service.stores.accounts import Run
 
 REPORTS = ".reports"
-"""Name of an empty page that says that reports are published as well."""
+"""Name of an empty page. If the page exists, reports are published as well."""
 
 
 class PublishedTable(ABC):

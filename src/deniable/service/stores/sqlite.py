@@ -32,7 +32,7 @@ _PIECES = (
     "WITH RECURSIVE places (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM places WHERE i + 1 < ?3),"
     " pieces (i, piece) AS (SELECT i, substr(?1, 1 + ?2 * i, ?2) FROM places)"
 )
-"""Result of `_pieces`, ?1 to ?3, as rows again."""
+"""SQL that turns the result of `_pieces`, ?1 to ?3, into rows again."""
 
 _SOME = (
     "SELECT group_concat(hex(report) || hex(coalesce(leaf, zeroblob(32))), ''), count(*), max(place) FROM"
@@ -48,7 +48,8 @@ _PRAGMAS = (
     "temp_store = MEMORY",
 )
 MOST_REWRITTEN = 1 << 28
-"""Bytes of a database that is rewritten after a deletion, which takes as much memory and keeps uploads waiting."""
+"""Largest database, in bytes, that is rewritten after a deletion. This takes as much memory and keeps uploads
+waiting."""
 
 _CLOSE_SECONDS = 0.5
 

@@ -23,7 +23,7 @@ from deniable.errors import StoreError, StoreInUseError
 from deniable.service.stores.migrations import AFTER_RESTORE, STEPS, checked_tables, checked_version, restored
 
 LOCK = ".lock"
-"""Ending of the name of the lock file, beside the database."""
+"""Ending of the name of the lock file, which is beside the database."""
 
 TIMEOUT = 3
 """Seconds to wait for another program that reads or writes."""

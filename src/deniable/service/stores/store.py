@@ -49,7 +49,8 @@ AT_A_TIME = 1 << 17
 """Bytes of reports that are taken out of an inbox at a time."""
 
 _PROBES, _PROBE_BYTES = 8, 2000
-"""Bytes that `Store.ready` writes: four pages of SQLite, two of PostgreSQL, which moves longer rows elsewhere."""
+"""Number and size of the rows that `Store.ready` writes. They fill four pages of SQLite, or two of PostgreSQL, which
+moves longer rows elsewhere."""
 
 _NO_COLLECTION = -1
 
@@ -57,7 +58,7 @@ _SETTLES = 2
 
 
 ALREADY, NEW, UNINVITED = 0, 1, -1
-"""Fates of a report: its id counted before, it counts now, or its id was not invited."""
+"""Fates of a report: its id was counted before, the report counts now, or its id was not invited."""
 
 
 class Posted(NamedTuple):
@@ -86,7 +87,7 @@ class Batch(NamedTuple):
 
 
 Fold = Callable[[Rows, bytes], Batch]
-"""Adds reports to a sum."""
+"""Function that adds reports to a sum."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,8 @@ _ROWS = (
     " AND r.batches = (SELECT max(o.batches) FROM releases o WHERE o.collection = c.id)"
 )
 Upgrade = Callable[["Store", int], None]
-"""Called with a store and the version of its tables before they are changed; raises StoreError if they shall not be."""
+"""Function that is called with a store and the version of its tables before they are changed. It raises StoreError to
+prevent the change."""
 
 _NUMBER = "(SELECT number FROM collections WHERE id = ?)"
 
@@ -159,7 +161,7 @@ class Store(Invitations, DraftTable, PublishedTable, LeafTable):
     """Clause of a select that keeps everybody else from the row."""
 
     _traces = 0
-    """Number of times that deleted data must still be let go of."""
+    """Number of times that deleted data must still be erased."""
 
     @cached_property
     def _stirred(self) -> dict[str, tuple[int, int]]:

@@ -29,7 +29,7 @@ def _found() -> dict[str, QuestionKind]:
 
 
 KINDS: Mapping[str, QuestionKind] = MappingProxyType(_found())
-"""Every kind by its name."""
+"""Every kind, by its name."""
 
 USUAL = next(name for name, kind in KINDS.items() if kind.usual)
 """Name of the kind of a question whose document names none."""
@@ -37,7 +37,7 @@ USUAL = next(name for name, kind in KINDS.items() if kind.usual)
 DRAFTED: tuple[QuestionKind, ...] = tuple(
     sorted((kind for kind in KINDS.values() if kind.drafted), key=lambda kind: kind.drafted)
 )
-"""The kinds that answers are drafted as, in the order in which they are tried."""
+"""The kinds that a draft may use, in the order in which they are tried."""
 
 
 def names_with(key: str) -> str:

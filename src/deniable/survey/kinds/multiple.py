@@ -26,10 +26,10 @@ from deniable.survey.question_kind import ColumnOf, Draft, QuestionKind
 from deniable.survey.tally import ColumnTally, unused
 
 BOX = ("no", "yes")
-"""Labels of a box: not ticked, and ticked."""
+"""Labels of an option: not ticked, and ticked."""
 
 MAX_BOXES = 20
-"""Most boxes of a draft: every box is a question of its own to a report."""
+"""Most options of a draft. For a report every option is a question of its own."""
 
 SEPARATORS = (";", "|", ",")
 """Separators of several answers in one cell, tried in this order."""

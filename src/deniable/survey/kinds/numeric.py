@@ -30,7 +30,8 @@ from deniable.survey.question_kind import Draft, QuestionKind
 from deniable.survey.tally import FEW_VALUES, REAL, ColumnTally
 
 MAX_DRAFTED_POINTS = 51
-"""Most points of a drafted grid; from 16 on, a finer one hardly helps a mean, and from 65 on costs a distribution."""
+"""Most points of a drafted grid. From 16 points on, a finer grid hardly helps a mean. From 65 on, it costs a
+distribution precision."""
 
 
 @final

@@ -15,7 +15,7 @@ from deniable.survey.question_kind import Draft, QuestionKind
 from deniable.survey.tally import FEW_VALUES, REAL, ColumnTally
 
 MAX_MONTHS = 24
-"""Longest span of dates that is cut by months; a longer one is cut by years."""
+"""Longest span of dates that is cut by months. A longer span is cut by years."""
 
 _DATE = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])(-[0-9]{2}([T ].*)?)?", re.ASCII)
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ].*)?", re.ASCII)

@@ -14,7 +14,7 @@ from deniable.core.randomness import Words
 from deniable.oracles.sketch.families._gf2 import functionals
 
 STRIP = 512
-"""Rows that are hashed side by side: their six columns stay in the first-level cache, and the loops vectorise."""
+"""Rows that are hashed side by side. Their six columns stay in the first-level cache, and the loops vectorise."""
 
 
 @kernel

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from deniable.core.kernels import kernel
 
 BLOCK = 1 << 15
-"""Entries whose stages are finished before the next ones are read: 128 or 256 KiB."""
+"""Entries whose stages are finished before the next entries are read (128 or 256 KiB)."""
 
 
 def walsh_hadamard(values: NDArray[Any]) -> None:

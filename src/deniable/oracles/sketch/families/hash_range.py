@@ -11,7 +11,7 @@ from deniable.core.checks import MAX_DOMAIN
 from deniable.core.thresholds import EpsilonLike, checked_epsilon, exp_bounds, spent
 
 CellsAround = Callable[[int], tuple[int, int]]
-"""The largest admissible m <= x and the smallest admissible m > x."""
+"""Function of x that returns the largest admissible m <= x and the smallest admissible m > x."""
 
 
 @dataclass(frozen=True)

@@ -36,13 +36,13 @@ from deniable.oracles.sketch.families.hash_range import any_integer
 from deniable.oracles.sketch.families.registry import FamilyEntry
 
 MAX_PRIME = (1 << 36) - 1
-"""Largest modulus: quotients then stay below 2^37, where a double is off by less than one."""
+"""Largest modulus. Quotients then stay below 2^37, where a double is off by less than one."""
 
 BATCH = 1 << 14
-"""Reports turned into rotations at a time: their words stay in a core's second-level cache."""
+"""Reports that are turned into rotations at a time. Their words stay in a core's second-level cache."""
 
 TILE = 1 << 11
-"""Reports counted at a time: their words stay in its first-level cache."""
+"""Reports that are counted at a time. Their words stay in a core's first-level cache."""
 
 UNROLL = 4
 SHORT_WINDOW = 1 << 8

@@ -14,7 +14,8 @@ from deniable.oracles.sketch.families.family import MAX_STATE_SIZE, HashFamily
 from deniable.oracles.sketch.families.hash_range import CellsAround, Objective
 
 MAX_CHOSEN_STATE = 1 << 26
-"""Largest state, in counters, that a number of cells is chosen for in place of a better one that has too many."""
+"""Largest state, in counters, that is chosen by default. If the best number of cells needs more counters, the best
+number that fits is chosen."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ FAMILIES: Mapping[str, str] = {
     "linear": "deniable.research.families.linear:ENTRY",
     "binary": "deniable.research.families.binary_field:ENTRY",
 }
-"""Place of each family's entry, by its name: none is imported before it is asked for."""
+"""Place of each family's entry, by the family's name. No family is imported before it is needed."""
 
 
 @functools.cache

@@ -163,7 +163,8 @@ MAX_CELLS = 1 << 16
 """Largest m; the state has at least m^2 counters."""
 
 MAX_TABLE = 1 << 14
-"""Most cells, of every value under every hash function, that are looked up and not computed: they stay in the cache."""
+"""Most cells of every value under every hash function for which cells are looked up, not computed. The table stays in
+the cache."""
 
 
 @dataclass(frozen=True)

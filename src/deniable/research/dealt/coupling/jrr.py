@@ -92,7 +92,8 @@ class JRR(SignedCoins[Codes], CodeOracle):
     colluders: int | None = None
     deal_id: str = ""
     epsilon: float = field(init=False, repr=False, compare=False)
-    """ln((p + s)/(q - s)), of whoever knows or learns my sign, whatever else they know; infinite at the end of rho."""
+    """ln((p + s)/(q - s)): bound against anyone who knows or learns my sign, whatever else they know; infinite at the
+    end of the range of rho."""
 
     k = cells = 2
     _pull = -1.0

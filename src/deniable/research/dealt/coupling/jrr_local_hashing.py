@@ -87,7 +87,7 @@ class JRRLocalHashing(SignedCoins[Any]):
     colluders: int | None = None
     deal_id: str = ""
     epsilon: float = field(init=False, repr=False, compare=False)
-    """Bound under any collusion, that of the response; infinite at the end of the range of rho."""
+    """Bound under any collusion, which is that of the response; infinite at the end of the range of rho."""
 
     name = "JRRLocalHashing"
     constructor = "optimal"

@@ -26,7 +26,7 @@ class JRRParameters(NamedTuple):
     p: float
     """Probability of a true report."""
     rho: float
-    """Correlation of the truth coins of two paired contributors."""
+    """Correlation of the truth draws of two paired contributors."""
 
 
 def checked_colluders(n: int, colluders: int) -> int:

@@ -31,10 +31,10 @@ from deniable.research.dealt.coupling.parameters import pair_rate
 from deniable.research.dealt.quota.law import Floats, Window
 
 DELTA = 1e-6
-"""Probability outside the bound in the rows that have one."""
+"""Probability outside of the bound, in the rows that have such a probability."""
 
 LARGEST_EPSILON = 12.0
-"""Values beyond are reported as infinite: the sums below do not resolve them at `DELTA`."""
+"""Larger values are reported as infinite, because the sums below do not resolve them at `DELTA`."""
 
 _DIRECT = 4096
 _DEVIATIONS = 14

@@ -141,7 +141,7 @@ async def add(session: Session, left: Shares, right: Shares) -> Shares:
 
 
 TRIALS = 2
-"""Made side by side: a trial is accepted with probability .35 to .99, mostly above .7."""
+"""Number of trials that are made side by side. A trial is accepted with probability .35 to .99, mostly above .7."""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from deniable.research.dealt.mpc.polynomials import recombination
 Shares = NDArray[np.int64]
 
 OPTIONS = ("--no-log", "--no-prss", "--mix32-64bit", "--no-uvloop")
-"""Options of mpyc: no pseudorandom shares; field elements travel as bytes."""
+"""Options of mpyc: there are no pseudorandom shares, and field elements travel as bytes."""
 
 
 def load_runtime(arguments: Sequence[str] = ()) -> Any:

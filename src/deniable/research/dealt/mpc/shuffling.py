@@ -20,7 +20,7 @@ from deniable.research.dealt.mpc.session import Session, Shares
 from deniable.research.dealt.quota.tables import integer_below
 
 Layer = tuple[list[int], list[int], list[int]]
-"""Upper wires, lower wires, and 1 where the two are crossed: switches that act side by side."""
+"""Switches that act side by side: upper wires, lower wires, and 1 if the two are crossed."""
 
 
 def route(permutation: Sequence[int]) -> list[Layer]:

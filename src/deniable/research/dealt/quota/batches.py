@@ -144,7 +144,7 @@ class QuotaBatches(QuotaGroups[BatchReports]):
     epsilon_aux: float | Fraction | None = None
     deal_id: str = ""
     n: int = field(init=False, repr=False, compare=False)
-    """Number of contributors dealt to at most, size x batches."""
+    """Most contributors who get a share: size x batches."""
 
     records: ClassVar[bool] = False
     group = "batch"

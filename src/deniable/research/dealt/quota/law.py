@@ -224,7 +224,7 @@ class QuotaLaw(CountLaw):
 
 
 quota_law = lru_cache(maxsize=64)(QuotaLaw)
-"""The law, with everything it has computed so far."""
+"""The distribution, with everything that it has computed so far."""
 
 
 def response_variance(law: CountLaw, truth: float, lie: float, holders: int | float, reporters: int) -> float:

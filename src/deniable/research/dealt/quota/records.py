@@ -55,7 +55,8 @@ class DealtAttribute(NamedTuple):
 
 MAX_ATTRIBUTES = 1 << 8
 MAX_WORK = 1 << 32
-"""Attributes times contributors: the laws of all deals together take as long as the root of it."""
+"""Most attributes times contributors. The distributions of all deals together take as long as the root of this
+number."""
 
 
 @final

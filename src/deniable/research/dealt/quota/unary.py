@@ -299,11 +299,11 @@ class UnaryLaw(CountLaw):
 
 
 unary_law = lru_cache(maxsize=64)(UnaryLaw)
-"""The law, with everything it has computed so far."""
+"""The distribution, with everything that it has computed so far."""
 
 
 DESIGN = 0.1
-"""Unary encodings are for many values, most of them rare."""
+"""Default frequency of a design. Unary encodings are for many values, most of them rare."""
 
 
 @lru_cache(maxsize=256)

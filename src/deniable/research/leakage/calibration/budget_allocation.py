@@ -35,7 +35,7 @@ from deniable.research.leakage.calibration.criteria import (
 
 _STEPS = 60
 _LEAST = 2 * EPSILON_MIN
-"""The least budget of an attribute: some mechanisms spend it in two halves."""
+"""The least budget of an attribute, because some mechanisms spend it in two halves."""
 
 
 def calibrate_unequal(

@@ -437,7 +437,7 @@ _UNNAMED: tuple[tuple[Criterion, str], ...] = (
         "(prior-free)",
     ),
 )
-"""Criteria that are tried where none is named, and the notes about them."""
+"""Criteria that are tried if none is named, and the notes about them."""
 
 
 class _AnyMechanism:

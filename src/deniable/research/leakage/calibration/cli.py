@@ -46,7 +46,7 @@ _WAYS = {
     "blocks": "name the --mechanism (exact totals are within reach for some, often GRR), or release fewer --attributes",
     "prior-free": "release fewer --attributes, or take them to depend along a --tree, which nobody checked",
 }
-"""Advice on what may give more than the criterion that was in reach."""
+"""Advice on criteria that may give larger budgets than the criterion that was feasible."""
 
 
 @command("calibrate")

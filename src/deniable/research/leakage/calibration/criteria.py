@@ -29,10 +29,10 @@ CRITERIA: tuple[Criterion, ...] = ("exact", "blocks", "prior-free", "additive")
 
 Epsilon: TypeAlias = float | Fraction
 MechanismFactory: TypeAlias = Callable[[int, Epsilon], Any]
-"""(k, epsilon) -> mechanism, for instance the class GRR."""
+"""Function (k, epsilon) -> mechanism, for instance the class GRR."""
 
 Blocks: TypeAlias = Sequence[Sequence[int]] | Mapping[int, Sequence[Sequence[int]]]
-"""A partition of all attributes, or for every target a partition of the others."""
+"""A partition of all attributes, or for every target a partition of the other attributes."""
 
 Figure: TypeAlias = Callable[[Sequence[Epsilon]], Floats]
 
