@@ -19,7 +19,7 @@ from starlette.routing import Route
 from deniable.service.admin import admin_app
 from deniable.service.auth import hash_password
 from deniable.service.draft_pages import DraftEndpoints
-from deniable.service.drafts import Draft
+from deniable.service.drafts import Draft, build
 from deniable.service.server import Running
 from deniable.survey.kinds import KINDS
 from tests.service.asking import ASKED, PASSWORD, Answer, Caller, collecting, open_survey, page as page_text, sqlite
@@ -291,6 +291,31 @@ def test_a_translation_follows_its_answer(here: Running, ann: Person) -> None:
     assert "should match pattern" in fault(ann.post(f"{at}/languages", other="Klingon!"))
 
 
+@pytest.mark.parametrize(
+    ("first", "then"), [("yes no", "no maybe"), ("1 2 3", "2 3 4"), ("cats dogs", "cats birds"), ("1 2 3", "1 3")]
+)
+def test_the_data_have_the_answers_that_people_read_after_an_edit(
+    here: Running, ann: Person, first: str, then: str
+) -> None:
+    at = ann.begin("respelt")
+    ann.sends(f"{at}/questions", made="q001", text="Which?", kind="categories")
+    for answers in (first, then):
+        ann.sends(f"{at}/questions/q001", answers="\n".join(answers.split()), boxes="")
+    built = build(kept(here, "respelt").to_json())
+    assert not built.of_step("questions")
+    assert built.attributes["q001"].categories == tuple(then.split())
+    ann.sends(f"{at}/delete", name="respelt")
+
+
+@pytest.mark.parametrize("typed", ["1.500", "1,500", "1 500", "1\N{NARROW NO-BREAK SPACE}500", "1'500", "1500"])
+def test_a_number_of_people_may_have_marks_between_thousands(here: Running, ann: Person, typed: str) -> None:
+    at = ann.begin("many")
+    ann.sends(f"{at}/plan", contributors=typed)
+    assert kept(here, "many").contributors == 1500
+    assert "contributors" in fault(ann.post(f"{at}/plan", contributors="1,5"))
+    ann.sends(f"{at}/delete", name="many")
+
+
 def multipart(name: str, content: bytes, key: str = "imp1", decimal: str = "") -> tuple[bytes, str]:
     """The body of a form with a file, and its media type."""
     parts = [
@@ -420,6 +445,11 @@ def test_questions_and_translations_come_from_an_xlsform(here: Running, ann: Per
     assert draft.languages["de"].questions == {question.key: "Rauchen Sie?"}
     assert draft.languages["de"].labels == {question.key: {"0": "Nein", "1": "Ja"}}
     assert "row 3, where" in ann.get(at)
+    # An answer that is spelled anew keeps the name that the form gave it.
+    ann.sends(f"{at}/questions/{question.key}", answers="No\nYes, I do", boxes="")
+    draft = kept(here, "form")
+    assert draft.questions[0].names == {"No": "0", "Yes, I do": "1"}
+    assert draft.languages["de"].labels == {question.key: {"0": "Nein", "1": "Ja"}}
 
 
 # -------------------------------------------------------------------- open and delete

@@ -354,7 +354,12 @@ class DraftEndpoints:
 
         def saved(draft: Draft) -> Draft:
             known = draft.question(key)
-            return draft if known is None else draft.replaced(_typed(known, form))
+            if known is None:
+                return draft
+            typed = _typed(known, form)
+            respelled = _respelled(known.answers, typed.answers)
+            labels = {known.names.get(old, old): typed.names.get(new, new) for old, new in respelled.items()}
+            return draft.replaced(typed).relabelled(key, labels)
 
         await self._change(request, saved, self._question)
         slug, draft = await self._held(request)
@@ -533,7 +538,7 @@ class DraftEndpoints:
         form = await read_form(request)
 
         def saved(draft: Draft) -> Draft:
-            contributors = form.line("contributors").replace(",", "").replace(" ", "")
+            contributors = re.sub(r"(?<=\d)[,. '](?=\d{3}\b)", "", form.line("contributors"))
             closes = form.line("closes_at")
             return draft.changed(
                 contributors=int(contributors) if re.fullmatch(r"\d{1,12}", contributors) else contributors or None,
@@ -641,20 +646,22 @@ def _typed(known: DraftQuestion, form: Form) -> DraftQuestion:
         if form.ticked(part):
             update[part] = form.lines(part)
     if form.ticked("answers"):
-        update["answers"] = form.lines("answers")
-        # If an answer gets another spelling in the same place, it stays the same answer, so its translations stay.
-        if len(update["answers"]) == len(known.answers):
-            moved = {
-                new: known.names.get(old, old)
-                for old, new in zip(known.answers, update["answers"], strict=True)
-                if new not in known.answers
-            }
-            update["names"] = known.names | {new: name for new, name in moved.items() if new != name}
+        answers = update["answers"] = form.lines("answers")
+        # Only an imported form gives answers other names. Such a name stays if its answer gets another spelling.
+        respelled = _respelled(known.answers, answers)
+        named = {respelled.get(text, text): name for text, name in known.names.items()}
+        update["names"] = {text: named[text] for text in named if text in answers or text not in known.answers}
     if form.ticked("words"):
         update["words"] = "\n".join(form.lines("words"))
     if form.ticked("boxes"):
         update |= {"clip": form.ticked("clip"), "mean": form.ticked("mean")}
     return DraftQuestion.model_validate({**dict(known), **update})
+
+
+def _respelled(old: tuple[str, ...], new: tuple[str, ...]) -> dict[str, str]:
+    """Return the answers that have another spelling in the same place, by the old spelling."""
+    pairs = zip(old, new, strict=True) if len(old) == len(new) else ()
+    return {before: after for before, after in pairs if before not in new and after not in old}
 
 
 def _imported(

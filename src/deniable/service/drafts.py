@@ -279,6 +279,20 @@ class Draft(_Shape):
         }
         return self.changed(questions=tuple(one for one in self.questions if one.key != key), languages=words)
 
+    def relabelled(self, key: str, labels: dict[str, str]) -> Draft:
+        """Return the draft with the translations of a question's answers under new labels, by the old label."""
+        words = {
+            tag: said.model_copy(
+                update={
+                    "labels": said.labels
+                    | {key: {labels.get(label, label): text for label, text in said.labels.get(key, {}).items()}}
+                }
+            )
+            for tag, said in self.languages.items()
+            if key in said.labels
+        }
+        return self.changed(languages=self.languages | words)
+
     def changed(self, **values: Any) -> Draft:
         """Return the draft with other values, which are checked again."""
         return Draft.model_validate({**dict(self), **values})
