@@ -1,15 +1,15 @@
-"""Side by side with peers, in one run: ``make bench``, or ``python -m benchmarks --help``.
+"""Compare this library with its peers in one run: ``make bench``, or ``python -m benchmarks --help``.
 
-* `cases`: what is compared, and the ratio that each comparison must reach
-* `data`: the contributors' true answers, the same in both environments
+* `cases`: comparisons, and the ratio that each must reach
+* `data`: true answers of the contributors, the same in both environments
 * `measure`: processor time per report, ratios and their spread
-* `ours`: this library's side, and the cost of its random bits alone
-* `peers`, `peer_worker`, `peer_libraries`: the other libraries, in a process of their own environment
-* `dictionaries`, `evaluations`: ours alone, beside plain numpy: sketches of 2^17 and 2^20 values
-* `latency`: one report, ours and the peers'
-* `files`: from a file of answers to a result, beside pyarrow's own copy
-* `engines`: the same reports added up by this library, DuckDB and Spark
-* `startup`: import time and the latency of compilation
+* `ours`: calls of this library, and the cost of its random bits alone
+* `peers`, `peer_worker`, `peer_libraries`: calls of the other libraries, in a process with its own environment
+* `dictionaries`, `evaluations`: sketches of 2^17 and 2^20 values, compared with plain numpy
+* `latency`: time for one report, of this library and of the peers
+* `files`: time from a file of answers to a result, compared with a copy by pyarrow
+* `engines`: sums of the same reports by this library, DuckDB and Spark
+* `startup`: import time and compilation time
 * `report`: tables, files and the picture
-* `quoted`, `pages`: what `docs/benchmarks.md` quotes, from `docs/results/benchmarks.json`
+* `quoted`, `pages`: tables of `docs/benchmarks.md`, written from `docs/results/benchmarks.json`
 """

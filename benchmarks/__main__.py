@@ -1,4 +1,4 @@
-"""``python -m benchmarks``: measure, print, and write benchmarks/results/latest.{csv,json,md,png}."""
+"""Run the benchmarks, print their results and write benchmarks/results/latest.{csv,json,md,png}."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any
 
 DICTIONARIES = "DICTIONARIES"
-"""Ours alone, beside plain numpy: the Spread sketch, and the prime family's rates."""
+"""Case without a peer, compared with plain numpy: the Spread sketch, and the rates of the prime family."""
 
 FILES, ENGINES = "FILES", "ENGINES"
-"""From a file of answers to a result, beside pyarrow's own copy; and the same reports added up by engines."""
+"""Cases for files (from answers to a result, compared with a copy by pyarrow) and for engines that sum reports."""
 
 PATHS = "PATHS"
-"""Ours alone: every path that has a goal in time or memory."""
+"""Case without a peer: all paths that have a goal in time or memory."""
 
 FURTHER = (PATHS, DICTIONARIES, FILES, ENGINES)
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results" / "benchmarks.json"
-"""What the tables of `docs/benchmarks.md` are made from."""
+"""Results from which the tables of `docs/benchmarks.md` are written."""
 
 SINGLE_THREAD = dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
@@ -76,7 +76,7 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Run everything that was asked for."""
+    """Run the chosen cases."""
     several = dict(os.environ)
     os.environ.update(SINGLE_THREAD)  # this must come before numpy and numba are imported, here and in every child
     options = arguments()

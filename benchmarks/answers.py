@@ -1,8 +1,10 @@
-"""How often intervals of answers contain the truth: means, totals, quantiles, wave differences, and all looks together.
+"""Measure how often intervals of answers contain the truth.
 
-``python -m benchmarks.answers FOLDER``: prints, and writes docs/results/answers.json. FOLDER (or DENIABLE_DATA)
-has brfss2015_health.csv.gz; its columns are the populations that contributors are drawn from. Intervals are of 95%. A
-setting fails if fewer hold than the least number that has a probability of 1e-4 or more where .93 do.
+The answers are means, totals, quantiles, differences between waves, and intervals that are looked at repeatedly.
+``python -m benchmarks.answers FOLDER`` prints the results and writes docs/results/answers.json. FOLDER (or
+DENIABLE_DATA) has brfss2015_health.csv.gz, whose columns are the populations from which contributors are drawn. All
+intervals are 95% intervals. A setting fails if the number of intervals that contain the truth is improbably low. The
+limit is the least number with probability 1e-4 or more when the true coverage is .93.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ Counts = NDArray[np.int64]
 
 
 def populations(folder: Path) -> dict[str, Counts]:
-    """Return how many people hold each value of two ordered columns: 5 and 16 values."""
+    """Return the number of people with each value, for two ordered columns of 5 and 16 values."""
     with gzip.open(folder / FILE, "rb") as file:
         rows = list(csv.DictReader(io.TextIOWrapper(file, "utf-8")))
     found = {}
@@ -73,7 +75,7 @@ def _questions(estimate: Estimate) -> Iterator[tuple[str, Any, Any]]:
 
 
 def coverage(people: Counts, name: str, epsilon: float, n: int, runs: int, seed: int) -> dict[str, float]:
-    """Return the share of runs in which each interval held, for contributors drawn afresh from these people."""
+    """Return the share of runs in which each interval contained the truth; contributors are drawn anew in each run."""
     mechanism = MECHANISMS[name](len(people), epsilon)
     generator, rng = np.random.default_rng(seed), SimulationRandomness(seed)
     f = people / people.sum()
@@ -112,9 +114,10 @@ def coverage(people: Counts, name: str, epsilon: float, n: int, runs: int, seed:
 
 
 def looks(f: float, k: int, name: str, epsilon: float, n: int, seed: int) -> dict[str, float]:
-    """Return how often intervals missed at one of 60 looks, made for any look and for one, and how wide they are.
+    """Return how often intervals missed the truth at some of 60 looks, and how wide they are.
 
-    Of one category with frequency f, by the law of its count: so many runs at once.
+    Anytime-valid intervals are compared with intervals for one look. The question is one category with frequency f. All
+    runs are drawn at once from the distribution of its count.
     """
     p, q = map(float, MECHANISMS[name](k, epsilon).support_probabilities)
     generator = np.random.default_rng(seed)

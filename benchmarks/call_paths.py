@@ -1,11 +1,11 @@
-"""The call path of a command, and its upward calls: ``python -m benchmarks.call_paths [NAME ...]``.
+"""Count the modules and upward calls on a command's call path: ``python -m benchmarks.call_paths [NAME ...]``.
 
-A *call path* is the modules that a frame of `deniable` enters; an *upward call* goes from a package in a lower layer to
-one in a higher, as the layers of pyproject.toml have them. Both are counted in the second of two runs in one process:
-imports do not count.
+A *call path* is the list of modules in which the command runs a function. An *upward call* goes from a package in a
+lower layer to a package in a higher layer. The layers are those of pyproject.toml. Both are counted in the second of
+two runs in one process, so that imports do not count.
 
-The limits are what the code needs now and a tenth more, so that a failure means a change. The page of the architecture
-(docs/architecture.md) says which call paths should become shorter.
+Each limit is today's count plus a tenth, so that a failure means that the code has changed. The page
+docs/architecture.md says which call paths should become shorter.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 
 LIMITS = {"leakage": (48, 5), "answer to threshold": (6, 0), "report to interval": (14, 5)}
-"""Most modules of a call path, and most pairs of modules with upward calls."""
+"""Largest number of modules on a call path, and of pairs of modules with upward calls."""
 
 
 @dataclass(frozen=True)
 class CallPath:
-    """What one command calls.
+    """Call path of one command.
 
     Attributes
     ----------
@@ -40,9 +40,9 @@ class CallPath:
     modules : list of str
         Modules in the order of their first frame.
     upward_calls : dict of str to int
-        "lower -> higher" modules and the number of calls between them.
+        Pair of modules, "lower -> higher" -> number of calls.
     most_modules, most_upward : int
-        The limits; upward calls are counted as pairs of modules.
+        The limits. Upward calls are counted as pairs of modules.
     """
 
     name: str
@@ -53,12 +53,12 @@ class CallPath:
 
     @property
     def kept(self) -> bool:
-        """Whether the limits hold."""
+        """Whether the call path is within its limits."""
         return len(self.modules) <= self.most_modules and len(self.upward_calls) <= self.most_upward
 
 
 def heights(pyproject: Path = ROOT / "pyproject.toml") -> dict[str, int]:
-    """Return the height of every package or module below `deniable`, the lowest layer 0."""
+    """Return the height of each package or module below `deniable`; the lowest layer has height 0."""
     contracts = tomllib.loads(pyproject.read_text())["tool"]["importlinter"]["contracts"]
     layers = next(contract["layers"] for contract in contracts if contract.get("containers") == ["deniable"])
     return {
@@ -69,7 +69,7 @@ def heights(pyproject: Path = ROOT / "pyproject.toml") -> dict[str, int]:
 
 
 def called(command: Callable[[], object], layers: dict[str, int]) -> tuple[list[str], dict[str, int]]:
-    """Return the modules on the call path of a command and its upward calls, in the second of two runs."""
+    """Return the modules on a command's call path and its upward calls, from the second of two runs."""
     command()
     modules: dict[str, None] = {}
     upward: Counter[str] = Counter()
@@ -102,7 +102,7 @@ def called(command: Callable[[], object], layers: dict[str, int]) -> tuple[list[
 
 
 def commands(directory: Path) -> dict[str, Callable[[], object]]:
-    """Return the commands whose call paths are counted, each repeatable in a directory of its own."""
+    """Return the commands to measure; each runs in its own directory and can be repeated."""
     import contextlib
     import io
 

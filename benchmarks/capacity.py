@@ -1,9 +1,10 @@
-"""What a survey of any size costs: ``python -m benchmarks.capacity``, or ``make capacity``.
+"""Measure the cost of surveys of any size: ``python -m benchmarks.capacity``, or ``make capacity``.
 
-For every row of `benchmarks.compare`, and a few more: microseconds of a device for one report, bytes of a report,
-nanoseconds of the collector per report, bytes of its state, and what an estimate of all values takes. Processor time,
-the least of several. Then 10^9 contributors and 2^20 values, by simulation: the aggregates are real, the contributors
-are not. What `docs/results/capacity.json` says, the page `docs/capacity.md` quotes (`--page` writes its tables).
+The rows are those of `benchmarks.compare` and a few more. A row has the device's microseconds for one report, the bytes
+of a report, the collector's nanoseconds per report, the bytes of its state, and the time to estimate all values. Times
+are processor time, the least of several rounds. Then 10^9 contributors and 2^20 values are simulated: the aggregates
+are real, but no contributor makes a report. The results go to `docs/results/capacity.json`; `--page` writes the tables
+of `docs/capacity.md` from them.
 """
 
 from __future__ import annotations
@@ -36,11 +37,11 @@ MORE = (
 
 BILLION = 10**9
 LARGE = (("GRR", {"k": 1 << 20}, 8.0), ("OUE", {"k": 1 << 20}, 1.0), ("OCMS", {"k": 1 << 20}, 1.0))
-"""Mechanisms that are carried to 10^9 contributors and 2^20 values."""
+"""Mechanisms that are measured with 10^9 contributors and 2^20 values."""
 
 
 def least(call: Callable[[], object], seconds: float, rounds: int = 5) -> float:
-    """Return the least seconds of processor time of a call, over several rounds of at least `seconds`."""
+    """Return the least processor seconds of a call, over several rounds of at least `seconds`."""
     call()
     found = []
     for _ in range(rounds):
@@ -53,12 +54,12 @@ def least(call: Callable[[], object], seconds: float, rounds: int = 5) -> float:
 
 
 def built(row: Row) -> Any:
-    """Return a row's mechanism."""
+    """Return the mechanism of a row."""
     return deniable.mechanism(row.name, **row.given)
 
 
 def cost(row: Row, seconds: float = 0.05) -> dict[str, Any]:
-    """Return what a row's mechanism costs device, network, collector and analyst."""
+    """Return the cost of a row's mechanism for device, network, collector and analyst."""
     mechanism = built(row)
     answers, secure, rng = answers_of(row), SecureRandomness(), SimulationRandomness(1)
     one = answers[:1]
@@ -76,7 +77,7 @@ def cost(row: Row, seconds: float = 0.05) -> dict[str, Any]:
 
 
 def large(name: str, parameters: dict[str, Any], epsilon: float, n: int = BILLION) -> dict[str, Any]:
-    """Return what n contributors of one mechanism leave behind, and how well it is estimated."""
+    """Return size and cost of the aggregate of n contributors, and the accuracy of its estimates."""
     mechanism: Any = deniable.mechanism(name, **parameters, epsilon=epsilon)
     k = parameters["k"]
     counts = np.full(k, n // k)
@@ -144,7 +145,7 @@ def size(number: float) -> str:
 
 
 def with_results(text: str, found: dict[str, Any]) -> str:
-    """Return the page with its tables as the results say."""
+    """Return the page with tables that are written from the results."""
     return with_tables(text, tables(found) | {"files": table(json.loads(FILES.read_text()))})
 
 

@@ -1,4 +1,4 @@
-"""What is compared with whom, and the ratio to reach. Standard library only: both environments import it."""
+"""Comparisons with peers, and the ratios to reach. Standard library only: both environments import this module."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import Literal
 Verb = Literal["randomize", "aggregate", "tally", "decode"]
 VERBS: tuple[Verb, ...] = ("randomize", "aggregate")
 SKETCH_VERBS: tuple[Verb, ...] = ("randomize", "tally", "decode")
-"""Where decoding costs per value and not per report, the collector's work is taken apart: `tally` is per report,
-`decode` per value."""
+"""Verbs of mechanisms whose decoding costs time per value and not per report.
+
+The collector's work is measured in two parts: `tally` per report, and `decode` per value.
+"""
 
 MULTI_FREQ = "multi-freq-ldpy"
 PURE_LDP = "pure-ldp"
@@ -20,7 +22,7 @@ SKETCH_PEERS = ("pure-ldp CMS", "pure-ldp HCMS", "pure-ldp HR")
 
 @dataclass(frozen=True)
 class Case:
-    """One mechanism at one domain, with the peers that implement it.
+    """One mechanism at one domain, and the peers that implement it.
 
     Parameters
     ----------
@@ -29,15 +31,16 @@ class Case:
     sizes : tuple of int
         Domain sizes (k_1, ..., k_d).
     goals : mapping of verb to float
-        Smallest acceptable ratio to every peer; verbs without a goal are measured for information.
+        Smallest acceptable ratio to every peer. Verbs without a goal are measured for information.
     peers : tuple of str
-        Distribution names, with the mechanism where several of a distribution are compared.
+        Names of distributions, with the mechanism if several mechanisms of one distribution are compared.
     epsilon_once : float, optional
-        Budget of one report, where people are asked again and epsilon is that of all reports.
+        Budget of one report, if people are asked repeatedly and epsilon covers all their reports.
     peer_reports : int
-        Most reports a peer makes in one call; bounds its memory where a report is a vector of 8-byte floats.
+        Largest number of reports that a peer makes in one call. This bounds its memory if a report is a vector of
+        8-byte floats.
     verbs : tuple of str
-        What is measured.
+        Calls to measure.
     """
 
     name: str
@@ -51,7 +54,7 @@ class Case:
 
     @property
     def budgets(self) -> tuple[float, ...]:
-        """epsilon, and the budget of one report if there is one."""
+        """epsilon, followed by the budget of one report if the case has one."""
         return (self.epsilon,) if self.epsilon_once is None else (self.epsilon, self.epsilon_once)
 
     @property
@@ -77,7 +80,7 @@ CASES: tuple[Case, ...] = (
 
 
 def case_named(name: str) -> Case:
-    """Return a case by its name, in any capitals."""
+    """Return a case by its name, in upper or lower case."""
     for case in CASES:
         if case.name.lower() == name.lower():
             return case

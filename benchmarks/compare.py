@@ -1,9 +1,10 @@
-"""Is it as fast as it was: ``python -m benchmarks.compare REV``, or ``make bench-compare REV=...``.
+"""Compare the speed with another revision's: ``python -m benchmarks.compare REV``, or ``make bench-compare REV=...``.
 
-Two revisions run the same rows of this file, each in a process of its own, and take turns row by row: whatever else
-the machine does meets both. What is compared is processor time. Speed is *kept* if in the median of the rounds no row
-takes more than 1/.90 of the time before (a row that does is run once more), and all rows together, in geometric mean,
-no more than 1/.98. A row whose mechanism or parameters the other revision does not know is left out and named.
+Both revisions run the rows of this file, each in its own process. They take turns row by row, so that other work of the
+machine slows both alike. Processor time is compared. Speed is *kept* if two conditions are met for the medians of the
+rounds: no row takes more than 1/.90 of its earlier time, and the geometric mean over all rows is at most 1/.98. A row
+that is slower than that is run once more. A row is left out and named if the other revision lacks its mechanism or
+parameters.
 """
 
 from __future__ import annotations
@@ -25,23 +26,23 @@ from benchmarks.measure import time_calls
 
 ROOT = Path(__file__).parents[1]
 LEAST_ROW, LEAST_MEAN = 0.90, 0.98
-"""Smallest acceptable speed, of the speed before, of a row and in geometric mean."""
+"""Smallest acceptable speed, as a share of the earlier speed: for one row, and for the geometric mean."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One mechanism whose reports are made and added up.
+    """One mechanism; its reports are made and summed.
 
     Parameters
     ----------
     name : str
-        As `deniable.mechanism` takes it.
+        Name for `deniable.mechanism`.
     parameters : mapping
-        Its parameters but epsilon.
+        Its parameters without epsilon.
     n : int
         Reports of one call.
     epsilon : float or None
-        The budget; None where it is among the parameters.
+        The budget; None if it is among the parameters.
     """
 
     name: str
@@ -51,7 +52,7 @@ class Row:
 
     @property
     def given(self) -> dict[str, Any]:
-        """All parameters."""
+        """All parameters of the mechanism."""
         return {**self.parameters} | ({} if self.epsilon is None else {"epsilon": self.epsilon})
 
     def __str__(self) -> str:
@@ -63,7 +64,7 @@ class Row:
 
 
 def copies(d: int) -> tuple[tuple[float, ...], ...]:
-    """Return probabilities of .3 to .7 with which each of d attributes is a copy of each other one."""
+    """Return probabilities from .3 to .7 with which each of d attributes copies each other one."""
     return tuple(tuple(1.0 if i == j else 0.3 + 0.1 * ((7 * i + j) % 5) for j in range(d)) for i in range(d))
 
 
@@ -89,7 +90,7 @@ ROWS = (
     Row("RS+FD", {"sizes": FIVE}, 200_000),
     Row("PivotCoded", {"sizes": FIVE}, 200_000),
 )
-"""Of every kind of mechanism one or two: docs/capacity.md says what each costs."""
+"""One or two rows for each kind of mechanism; docs/capacity.md gives the cost of each."""
 
 COMPARED = (
     *ROWS,
@@ -99,13 +100,13 @@ COMPARED = (
     Row("Corr-RR", {"sizes": FIVE, "copy_probabilities": copies(5)}, 200_000),
     Row("Corr-RR", {"sizes": FIFTY, "copy_probabilities": copies(50)}, 40_000),
 )
-"""What is compared with another revision."""
+"""Rows that are compared with another revision."""
 
 VERBS = ("randomize", "aggregate")
 
 
 def answers_of(row: Row) -> Any:
-    """Return answers of everybody, every code in turn: int64[n] or int64[n, d]."""
+    """Return the answers of n contributors, all codes in turn: int64[n] or int64[n, d]."""
     import numpy as np
 
     people = np.arange(row.n)
@@ -118,7 +119,7 @@ def answers_of(row: Row) -> Any:
 
 
 def work(seconds: float) -> None:
-    """Answer row numbers on standard input with nanoseconds per report of each verb, until it ends."""
+    """Read row numbers from standard input until it ends; answer each with the nanoseconds per report of each verb."""
     import deniable
 
     made: dict[int, tuple[Any, Any, Any]] = {}
@@ -146,7 +147,7 @@ def work(seconds: float) -> None:
 
 @contextmanager
 def worker(tree: Path, seconds: float) -> Iterator[subprocess.Popen[str]]:
-    """Run this file's rows on the library of another tree."""
+    """Run the rows of this file with the library of another tree."""
     environment = os.environ | {"PYTHONPATH": f"{tree / 'src'}{os.pathsep}{ROOT}", "NUMBA_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "benchmarks.compare", "--work", str(seconds)]
     with subprocess.Popen(
@@ -156,7 +157,7 @@ def worker(tree: Path, seconds: float) -> Iterator[subprocess.Popen[str]]:
 
 
 def ask(process: subprocess.Popen[str], number: int) -> dict[str, float] | str:
-    """Return nanoseconds per report of each verb of a row, or why it cannot be run."""
+    """Return nanoseconds per report for each verb of a row, or the reason why the row cannot be run."""
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write(f"{number}\n")
@@ -169,7 +170,7 @@ def ask(process: subprocess.Popen[str], number: int) -> dict[str, float] | str:
 
 
 def speeds(before: subprocess.Popen[str], now: subprocess.Popen[str], number: int, rounds: int) -> dict[str, Any] | str:
-    """Return, for each verb, median nanoseconds before and now, and the median of their ratios round by round."""
+    """Return for each verb the median nanoseconds before and now, and the median of the ratios of the rounds."""
     taken: list[tuple[dict[str, float], dict[str, float]]] = []
     for turn in range(rounds):
         pair = {which: ask(process, number) for which, process in _in_turn(before, now, turn)}
@@ -193,7 +194,7 @@ def _in_turn(before: Any, now: Any, turn: int) -> tuple[tuple[str, Any], ...]:
 
 
 def compare(old: Path, new: Path, rounds: int, seconds: float, names: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Return what became of the speed of every row, and whether it was kept.
+    """Return the change in speed of each row, and whether the speed was kept.
 
     Parameters
     ----------
@@ -226,7 +227,7 @@ def compare(old: Path, new: Path, rounds: int, seconds: float, names: tuple[str,
 
 
 def verdict(found: Sequence[float]) -> tuple[float | None, bool]:
-    """Return the geometric mean of all speeds, and whether speed was kept; nothing compared is nothing kept."""
+    """Return the geometric mean of all speeds, and whether the speed was kept: not if no row was compared."""
     if not found:
         return None, False
     mean = geometric_mean(found)

@@ -1,7 +1,8 @@
-"""``python -m benchmarks.correlated``: records of correlated attributes beside SPL, learning P, and the decoder.
+"""Time mechanisms for records of correlated attributes: ``python -m benchmarks.correlated``.
 
-Ours alone, no peer has them. Processor time in one thread; a round measures SPL and every other mechanism in turn, and
-ratios are taken within a round.
+It compares them with SPL, and times the learning of P and the decoder. No peer has these mechanisms. Times are
+processor time in one thread. A round measures SPL and each other mechanism in turn, and ratios are taken within a
+round.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ SINGLE_THREAD = dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS
 
 D, K, EPSILON = 5, 16, 1.0
 GOAL = 0.5
-"""Smallest acceptable rate, that of SPL being 1."""
+"""Smallest acceptable rate, as a share of SPL's rate."""
 LEARNED_ATTRIBUTES = 50
 LEARNING_GOAL = 1.0
-"""Seconds."""
+"""Largest acceptable time to learn P, in seconds."""
 DECODED = ((4, 4), (8, 20), (1, 256), (8, 256))
 
 
@@ -41,7 +42,7 @@ def mechanisms() -> dict[str, Any]:
 
 
 def records_table(n: int, rounds: int, seconds: float) -> None:
-    """Print the time per record of randomize and aggregate, and the rate beside SPL's."""
+    """Print the time per record of randomize and aggregate, and the rate relative to SPL's."""
 
     from benchmarks.measure import Timing, ratios, spread, time_calls
     from deniable import SimulationRandomness
@@ -71,7 +72,7 @@ def records_table(n: int, rounds: int, seconds: float) -> None:
 
 
 def learning_table(rounds: int) -> None:
-    """Print how long P takes to learn for 50 attributes."""
+    """Print the time to learn P for 50 attributes."""
     import numpy as np
 
     from benchmarks.measure import spread, time_calls
@@ -95,7 +96,7 @@ def learning_table(rounds: int) -> None:
 
 
 def decoder_table(rounds: int, seconds: float) -> None:
-    """Print how long the hierarchical decoder takes."""
+    """Print the time of the hierarchical decoder."""
     import numpy as np
 
     from benchmarks.measure import spread, time_calls

@@ -1,4 +1,4 @@
-"""The contributors' true answers: the same array in both environments, checked by its digest."""
+"""True answers of the contributors: the same array in both environments, checked by its digest."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchmarks.cases import Case
 
 
 def true_answers(case: Case, contributors: int, seed: int) -> NDArray[np.int64]:
-    """Return int64[n] codes for one attribute, int64[n, d] records for several; small codes are commoner."""
+    """Return int64[n] codes for one attribute, int64[n, d] records for several; small codes are more frequent."""
     uniform = np.random.Generator(np.random.PCG64(seed)).random((contributors, len(case.sizes)))
     records: NDArray[np.int64] = (uniform * uniform * np.asarray(case.sizes)).astype(np.int64)
     return records[:, 0].copy() if len(case.sizes) == 1 else records
@@ -24,7 +24,7 @@ def true_frequencies(case: Case, answers: NDArray[np.int64]) -> list[NDArray[np.
 
 
 def mean_absolute_error(estimates: list[NDArray[np.float64]], truth: list[NDArray[np.float64]]) -> float:
-    """Mean over attributes and values of |estimate - truth|: shows that both sides estimate the same thing."""
+    """Return the mean of |estimate - truth| over attributes and values, to show that both sides estimate alike."""
     return float(np.mean([np.mean(np.abs(found - true)) for found, true in zip(estimates, truth, strict=True)]))
 
 

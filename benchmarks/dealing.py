@@ -1,7 +1,8 @@
-"""``python -m benchmarks.dealing``: time and traffic of dealing without a dealer, and the laws they follow.
+"""Measure time and traffic of dealing without a dealer, and how they grow: ``python -m benchmarks.dealing``.
 
-Three shuffles of the same signs: mpyc's own, switching networks, resharing; and whole deals of quota types, whose
-counts are drawn in secret. Helpers are processes on this machine. Bytes are exact; times are the least of the rounds.
+Three ways to shuffle the same signs are compared: mpyc's own shuffle, switching networks, and resharing. Then whole
+deals of quota types are measured; their counts are drawn in secret. Helpers are processes on this machine. Bytes are
+exact. Times are the least of the rounds.
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ MPYC = "benchmarks.mpyc_shuffle"
 
 @dataclass(frozen=True)
 class Measured:
-    """One deal: the slowest helper's seconds on the clock, its processor seconds, the most bytes that one sent."""
+    """Measurements of one deal.
+
+    They are the clock seconds and processor seconds of the slowest helper, and the most bytes that one helper sent.
+    """
 
     what: str
     parties: int
@@ -54,7 +58,7 @@ LAWS = {
 
 
 def plan_for(what: str, n: int) -> tuple[Plan, str]:
-    """Return the plan and the program of the helpers."""
+    """Return the plan and the helpers' program."""
     shuffle = what.rpartition(", ")[2]
     if what.startswith("quota"):
         return plan_of(QuotaRR(1.0, n), n, shuffle), MODULE
@@ -64,7 +68,7 @@ def plan_for(what: str, n: int) -> tuple[Plan, str]:
 
 
 def measure(what: str, parties: int, n: int, rounds: int) -> Measured:
-    """Deal `rounds` times."""
+    """Deal `rounds` times; return the least times and the bytes sent."""
     plan, module = plan_for(what, n)
     runs = [run_helpers(plan, parties, 1200.0, module) for _ in range(rounds)]
     return Measured(
@@ -79,7 +83,7 @@ def measure(what: str, parties: int, n: int, rounds: int) -> Measured:
 
 
 def law(rows: list[Measured], unit: str, value: Callable[[Measured], float]) -> str:
-    """Return the least-squares fit in relative error, coefficients >= 0, of one quantity of one kind of deal."""
+    """Return the formula for one quantity of one kind of deal: least squares in relative error, coefficients >= 0."""
     terms = LAWS[rows[0].what]
     design = np.array([[TERMS[term](row.n) for term in terms] for row in rows])
     design /= np.array([[value(row)] for row in rows])

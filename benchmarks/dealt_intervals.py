@@ -1,7 +1,7 @@
-"""How often intervals of 95% of dealt mechanisms contain the truth, by the exact distribution of the supports.
+"""Compute the coverage of 95% intervals of dealt mechanisms, by the exact distribution of the supports.
 
-`rows` lists the least coverage over shares of holders for every mechanism, epsilon, number of contributors and target.
-It takes a minute. The distributions are computed here from the definition of every mechanism: by sums over all types or
+`rows` lists the least coverage over shares of holders for each mechanism, epsilon, number of contributors and target.
+It takes a minute. The distributions are computed here from the definition of each mechanism: by sums over all types or
 signs.
 """
 
@@ -35,16 +35,16 @@ TARGETS: tuple[Target, Target] = ("contributors", "population")
 
 Floats = NDArray[np.float64]
 Pmf = tuple[int, Floats]
-"""The first number of supports, and the probabilities from there on."""
+"""Smallest number of supports, and the probabilities of the numbers from there on."""
 
 
 class Setting(NamedTuple):
-    """A mechanism, the distribution of the supports of its first value, and its estimate of them.
+    """A mechanism, the distribution of the supports of its first value, and the estimate from a number of supports.
 
     Parameters
     ----------
     name : str
-        What it is.
+        Name of the setting.
     contributors : callable
         (holders) -> distribution.
     population : callable
@@ -52,7 +52,7 @@ class Setting(NamedTuple):
     estimate : callable
         (supports) -> the estimate of the first value.
     reports : int
-        Most supports that there can be.
+        Largest possible number of supports.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Setting(NamedTuple):
 
 
 def choose(n: Any, k: Any) -> Any:
-    """Return the logarithm of the binomial coefficient, -inf where there is none."""
+    """Return the logarithm of the binomial coefficient; -inf if the coefficient is 0."""
     n, k = np.asarray(n, dtype=np.float64), np.asarray(k, dtype=np.float64)
     fits = (k >= 0) & (k <= n)
     inner = np.where(fits, k, 0.0)
@@ -76,21 +76,21 @@ def choose(n: Any, k: Any) -> Any:
 
 
 def binomial(n: int, p: float) -> Floats:
-    """Return the probabilities of 0..n."""
+    """Return the binomial probabilities of 0..n."""
     x = np.arange(n + 1)
     found: Floats = np.exp(choose(n, x) + special.xlogy(x, p) + special.xlog1py(n - x, -p))
     return found
 
 
 def hypergeometric(n: int, holders: int, drawn: int) -> Floats:
-    """Return the probabilities of 0..drawn holders among so many that are drawn from n."""
+    """Return the probabilities of 0..drawn holders among those who are drawn from n contributors."""
     x = np.arange(drawn + 1)
     found: Floats = np.exp(choose(holders, x) + choose(n - holders, drawn - x) - choose(n, drawn))
     return found
 
 
 def trimmed(first: int, law: Floats) -> Pmf:
-    """Return a distribution without what is less likely than 1e-18."""
+    """Return a distribution without outcomes less likely than 1e-18."""
     kept = np.flatnonzero(law > 1e-18)
     return first + int(kept[0]), law[kept[0] : kept[-1] + 1]
 
@@ -104,7 +104,7 @@ def summed(*parts: Pmf) -> Pmf:
 
 
 def mixed(parts: list[tuple[float, Pmf]]) -> Pmf:
-    """Return the mixture of distributions with these probabilities."""
+    """Return the mixture of distributions with the given probabilities."""
     low, high = min(first for _, (first, _) in parts), max(first + len(law) for _, (first, law) in parts)
     found = np.zeros(high - low)
     for probability, (first, law) in parts:
@@ -113,7 +113,7 @@ def mixed(parts: list[tuple[float, Pmf]]) -> Pmf:
 
 
 def quota_types(n: int, minimum: int, others: list[int], weights: list[float], told: float) -> list[tuple[int, Pmf]]:
-    """Return for every b the distribution of a, times P(b): each quota at its weight and above its minimum.
+    """Return for each b the distribution of a, times P(b), given each quota's weight and minimum.
 
     P(a, c_1, ..., b) ~ w^a w_1^c_1 ... told^b / (a! c_1! ... b!). Rates that sum to n keep the numbers within range.
     """
@@ -140,7 +140,7 @@ def quota_types(n: int, minimum: int, others: list[int], weights: list[float], t
 
 
 def pair_types(n: int, table: Floats, alone: Floats) -> list[tuple[int, Pmf]]:
-    """Return the same for n/2 pairs of types with these probabilities, and one more contributor if n is odd."""
+    """Return the same distributions for n/2 pairs of types, and for one more contributor if n is odd."""
     # Type 0 says 0, type 1 says v, and type 2 says the truth. Each axis has room for n + 1 numbers, so a cyclic
     # convolution has no overlap.
     pair, single = np.zeros((n + 1, n + 1)), np.zeros((n + 1, n + 1))
@@ -154,7 +154,7 @@ def pair_types(n: int, table: Floats, alone: Floats) -> list[tuple[int, Pmf]]:
 
 
 def by_types(types: Callable[[], list[tuple[int, Pmf]]], n: int) -> tuple[Callable[..., Pmf], Callable[..., Pmf]]:
-    """Return the distributions of a + H: H of b truth-tellers hold the value."""
+    """Return the distributions of a + H: H of the b truth-tellers hold the value."""
 
     def contributors(holders: int) -> Pmf:
         return mixed([(1.0, summed(law, trimmed(0, hypergeometric(n, holders, b)))) for b, law in types()])
@@ -166,7 +166,7 @@ def by_types(types: Callable[[], list[tuple[int, Pmf]]], n: int) -> tuple[Callab
 
 
 def by_signs(mechanism: Any, pull: float) -> tuple[Callable[..., Pmf], Callable[..., Pmf]]:
-    """Return the distributions of supports by dealt signs: given them, reports are independent."""
+    """Return the distributions of supports by dealt signs: given the signs, reports are independent."""
     n, p, q, s = mechanism.n, *map(float, mechanism.support_probabilities), float(mechanism.coin.s)
     half = n // 2
     signs = [(half, p + s, q + pull * s), (half, p - s, q - pull * s)]
@@ -198,7 +198,7 @@ def by_signs(mechanism: Any, pull: float) -> tuple[Callable[..., Pmf], Callable[
 
 
 def estimated(mechanism: Any) -> Callable[[int], Estimate]:
-    """Return how the first value is estimated: all other reports are of the second, where there is one each."""
+    """Return the function that estimates the first value; all other reports are taken to be the second value."""
 
     def estimate(count: int) -> Estimate:
         counts = np.zeros(mechanism.k, dtype=np.int64)
@@ -290,7 +290,7 @@ def settings(epsilon: float, n: int) -> Iterator[Setting]:
 
 
 def coverage(setting: Setting, n: int, target: Target, share: float) -> tuple[float, float]:
-    """Return how often the interval of 95% contains the share, and its mean width, or beyond n = 100 its median one."""
+    """Return how often the 95% interval contains the share, and its mean width (beyond n = 100: its median width)."""
     truth = round(share * n) / n if target == "contributors" else share
     first, law = setting.contributors(round(share * n)) if target == "contributors" else setting.population(share)
     likely = [c for c in range(len(law)) if law[c] > 1e-7 and 0 <= first + c <= setting.reports]
@@ -326,7 +326,7 @@ def coverage(setting: Setting, n: int, target: Target, share: float) -> tuple[fl
 
 
 def measured(sizes: tuple[int, ...] = SIZES, epsilons: tuple[float, ...] = EPSILONS) -> Iterator[dict[str, Any]]:
-    """Yield the least coverage over shares of every setting and target, with a width at a share of .1."""
+    """Yield the least coverage over shares for each setting and target, and the width at a share of .1."""
     for n in sizes:
         for epsilon in epsilons:
             for setting in settings(epsilon, n):
@@ -338,12 +338,12 @@ def measured(sizes: tuple[int, ...] = SIZES, epsilons: tuple[float, ...] = EPSIL
 
 
 def rows() -> list[dict[str, Any]]:
-    """Return the least coverage of every setting.
+    """Return the least coverage of each setting.
 
     Raises
     ------
     SystemExit
-        If one is below `LEAST`, naming it.
+        If a coverage is below `LEAST`; the message names its setting.
     """
     found = list(measured())
     for row in found:

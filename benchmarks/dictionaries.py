@@ -1,9 +1,9 @@
-"""``python -m benchmarks.dictionaries``: the Spread sketch at 2^17 and 2^20 values, beside plain numpy, in one thread.
+"""Time the Spread sketch at 2^17 and 2^20 values against plain numpy: ``python -m benchmarks.dictionaries``.
 
-Server time is what turns reports into support counts of all values: histogram, decoding, and decoding's self-checks.
-The reference is numpy's `bincount` and a Walsh-Hadamard transform in whole-array numpy operations, in the same run.
-The prime family's rates and a query list follow (`evaluations`).
-Every time is the least of several rounds, in processor time of all threads; nothing here starts more than one.
+Server time is the time to turn reports into support counts of all values: histogram, decoding, and the decoder's
+self-checks. The reference is numpy's `bincount` and a Walsh-Hadamard transform in whole-array numpy operations, in the
+same run. The rates of the prime family and a query list follow (`evaluations`). Each time is the least of several
+rounds, in processor time of all threads. All work runs in one thread.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CONTRIBUTORS = 1_000_000
 
 
 def milliseconds(call: Callable[[], Any], rounds: int) -> float:
-    """Return the least processor time of some calls, after one that is not counted."""
+    """Return the least processor time of some calls, after one call that is not counted."""
     call()
     best = float("inf")
     for _ in range(rounds):
@@ -38,7 +38,7 @@ def milliseconds(call: Callable[[], Any], rounds: int) -> float:
 
 
 def reference_transform(values: NDArray[np.int64]) -> None:
-    """Walsh-Hadamard transform, stage by stage in whole-array operations."""
+    """Return the Walsh-Hadamard transform, computed stage by stage in whole-array operations."""
     h = 1
     while h < len(values):
         pairs = values.reshape(-1, 2, h)
@@ -47,7 +47,7 @@ def reference_transform(values: NDArray[np.int64]) -> None:
 
 
 def zipf_codes(k: int, n: int) -> NDArray[np.uint32]:
-    """Return n codes with frequencies falling like 1/rank."""
+    """Return n codes whose frequencies fall like 1/rank."""
     weights = np.cumsum(1 / np.arange(1, k + 1))
     drawn = np.random.default_rng(1).random(n) * weights[-1]
     codes: NDArray[np.uint32] = np.searchsorted(weights, drawn).astype(np.uint32)
@@ -84,7 +84,7 @@ def measure(bits: int, epsilon: float, rounds: int) -> str:
 
 
 def large(n: int, epsilon: float = 1.0) -> str:
-    """Simulate n contributors at 2^20 values and say what the state takes."""
+    """Simulate n contributors at 2^20 values and return a sentence about state, times and errors."""
     k = 1 << 20
     sketch = CountMeanSketch(k, epsilon, family="spread")
     counts = np.full(k, n // k)
@@ -111,7 +111,7 @@ SETTINGS = tuple((bits, epsilon) for bits in (17, 20) for epsilon in (1.0, 2.0, 
 
 
 def tables(rounds: int, note: Callable[[str], None]) -> str:
-    """Measure everything, and return Markdown: the Spread table, the prime family's rates, and a query list."""
+    """Measure all settings, and return Markdown: the Spread table, the rates of the prime family, and a query list."""
     lines = [HEADER]
     for bits, epsilon in SETTINGS:
         note(f"Spread at 2^{bits}, epsilon={epsilon:g}")

@@ -1,9 +1,9 @@
-"""Backup, restore, upgrade and rollback with real processes, on both databases: `make drill`.
+"""Test backup, restore, upgrade and rollback with real processes on both databases: `make drill`.
 
-Reports come in all the while, one by one. After a restore exactly those are lost that were acknowledged after the
-backup was begun, at most; none counts twice, for every report is sent again and only the lost ones are new. An upgrade
-begins with a database that an earlier revision of this program made and filled; the rollback puts the backup from
-before the upgrade in its place, and the earlier revision serves it again.
+Reports arrive one by one during the whole drill. A restore may lose only reports that were acknowledged after the
+backup was begun. Every report is then sent again. Only the lost reports count as new, so that no report counts twice.
+An upgrade begins with a database that an earlier revision of this program made and filled. The rollback puts back the
+backup from before the upgrade, and the earlier revision serves it again.
 """
 
 from __future__ import annotations
@@ -31,32 +31,31 @@ from deniable.files.wire import Body
 
 ROOT = Path(__file__).parents[1]
 BEFORE = "304be01"
-"""The revision that an upgrade begins with: the last one with tables of version 2."""
+"""The revision from which the upgrade starts: the last one with tables of version 2."""
 
 REPORTS, LATE = 1200, 100
 
 
 @dataclass(frozen=True)
 class Drill:
-    """What one drill found.
+    """Results of one drill.
 
     Parameters
     ----------
     store : str
-        Which database.
+        Kind of database.
     acknowledged : (int, int, int)
-        Reports that were acknowledged before the backup was begun, while it was made, and after it.
+        Reports acknowledged before the backup was begun, while it was made, and after it.
     restored : int
-        Reports that the restored database has.
+        Reports in the restored database.
     lost : int
-        Acknowledged reports that it does not have.
+        Acknowledged reports that the restored database lacks.
     new_again : int
-        Reports that counted when all were sent once more: those that were lost.
+        Reports that counted as new when all were sent again; these are the lost reports.
     upgraded, rolled_back : int
-        Reports that the upgraded database has, of those that the earlier revision acknowledged; and that the earlier
-        revision has again.
+        Reports acknowledged by the earlier revision that are in the database after the upgrade, and after the rollback.
     seconds : dict of str to float
-        How long each step took, until uploads were taken again.
+        Seconds of each step, until uploads were accepted again.
     """
 
     store: str
@@ -70,7 +69,7 @@ class Drill:
 
 
 class Revision:
-    """One revision's command line."""
+    """Command line of one revision."""
 
     def __init__(self, source: Path) -> None:
         self._environment = {
@@ -82,7 +81,7 @@ class Revision:
         }
 
     def run(self, *command: object, may_fail: bool = False) -> str:
-        """Run a command, and return what it prints."""
+        """Run a command, and return its output."""
         words = [sys.executable, "-m", "deniable.cli", *map(str, command)]
         done = subprocess.run(words, env=self._environment, capture_output=True, text=True, check=False)
         if done.returncode and not may_fail:
@@ -91,7 +90,7 @@ class Revision:
 
     @contextmanager
     def serving(self, database: str, *options: str) -> Iterator[Caller]:
-        """Serve a database until the block is left."""
+        """Serve a database while the block runs."""
         words = [sys.executable, "-m", "deniable.cli", "serve", "--database", database, "--json", *options]
         with tempfile.TemporaryFile("w+") as log:
             process = subprocess.Popen(words, env=self._environment, stdout=subprocess.PIPE, stderr=log, text=True)
@@ -110,19 +109,19 @@ class Revision:
 
 
 def taken(call: Caller, sent: list[Body]) -> int:
-    """Send reports one by one; return how many were new."""
+    """Send reports one by one; return the number of new reports."""
     return sum(call.post(one).json["counted"] for one in sent)
 
 
 def held(revision: Revision, database: str) -> int:
-    """Return how many reports a database has, in sums and waiting; the survey is paused and closed for it."""
+    """Close the survey; return the number of reports in the database, in sums and waiting."""
     revision.run("survey", "close", "smoking", "--now", "--database", database)
     status = json.loads(revision.run("survey", "status", "smoking", "--json", "--database", database))
     return int(status["n"])
 
 
 def drill(name: str, new_database: Callable[[], str], folder: Path, before: Revision, now: Revision) -> Drill:
-    """Go through everything once with one kind of database."""
+    """Run all steps once with one kind of database."""
     seconds: dict[str, float] = {}
     (folder / "survey.json").write_text(ASKED.to_json())
     (folder / "page.json").write_text(page())
@@ -208,7 +207,7 @@ def earlier_revision() -> Iterator[Path]:
 
 
 def line(found: Drill) -> str:
-    """Return what the page about deployment says of a drill."""
+    """Return the row about a drill for the page about deployment."""
     acknowledged = " + ".join(f"{n:,}" for n in found.acknowledged)
     took = ", ".join(f"{what} {seconds:.1f} s" for what, seconds in found.seconds.items())
     return (
@@ -218,7 +217,7 @@ def line(found: Drill) -> str:
 
 
 def quoted(text: str, drills: list[Drill]) -> str:
-    """Return a page with these figures for those that it quotes."""
+    """Return the page with its table replaced by these figures."""
     table, times = re.subn(
         r"(\| store \| acknowledged .*\n\|[-:| ]+\|\n)(\|.*\n)+",
         lambda found: found[1] + "".join(f"{line(one)}\n" for one in drills),
@@ -230,7 +229,7 @@ def quoted(text: str, drills: list[Drill]) -> str:
 
 
 def main() -> None:
-    """Run the drill and write what it found."""
+    """Run the drill and write its results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-o", "--output", type=Path, default=Path("results/drill.json"))
     parser.add_argument("--page", type=Path, help="page that quotes the figures, to be updated")

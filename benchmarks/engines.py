@@ -1,8 +1,9 @@
-"""The same reports added up by the engines of a machine: ``python -m benchmarks.engines``, after ``make engines``.
+"""Time engines that sum the same reports: ``python -m benchmarks.engines``, after ``make engines``.
 
-Reports of GRR over 16 values in four files are added up by `deniable aggregate`, by DuckDB and by Spark on two workers;
-Spark also randomises. Each engine has a process of its own, is called once to warm up, and then three times. Processor
-time is that of the process and of all that it started: Spark's work is done by a Java machine and its workers.
+Reports of GRR over 16 values in four files are summed by `deniable aggregate`, by DuckDB and by Spark with two workers.
+Spark also randomises. Each engine has its own process. It is called once to warm up, and then three times. Processor
+time covers the process and all processes that it started, because Spark's work is done by a Java machine and its
+workers.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ JOBS = (
     ("Spark local[2]", "add up", "pyspark"),
     ("Spark local[2]", "randomize", "pyspark"),
 )
-"""Engine, verb, and the package that it needs."""
+"""Engine, verb, and required package."""
 
 
 def make(folder: Path, rows: int) -> None:
@@ -56,7 +57,7 @@ def make(folder: Path, rows: int) -> None:
 
 
 def tree_seconds(process: int | None = None) -> float:
-    """Return the processor seconds of a process and of all that it started, living or waited for."""
+    """Return the processor seconds of a process and of all its descendants, running or ended."""
     statistics: dict[int, tuple[int, int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -72,7 +73,7 @@ def tree_seconds(process: int | None = None) -> float:
 
 
 def work(folder: Path, engine: str, verb: str, rows: int) -> dict[str, float]:
-    """Do one job in this process, once to warm up and three times measured; return the least of each."""
+    """Do one job in this process: once to warm up, then three times; return the least clock and processor times."""
     call = _call(folder, engine, verb, rows)
     call()
     taken = []
@@ -115,7 +116,7 @@ def _call(folder: Path, engine: str, verb: str, rows: int) -> Callable[[], objec
 
 
 def measure(rows: int, environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
-    """Return the times of every engine that is installed, each in a fresh process of this environment."""
+    """Return the times of all installed engines; each runs in a fresh process of this environment."""
     found = []
     with tempfile.TemporaryDirectory() as name:
         make(Path(name), rows)
@@ -133,7 +134,7 @@ def measure(rows: int, environment: Mapping[str, str] = os.environ) -> dict[str,
 
 
 def table(found: dict[str, Any]) -> str:
-    """Return the table of what `measure` found, in Markdown."""
+    """Return the results of `measure` as a table in Markdown."""
     lines = [f"| {found['rows']:,} reports | | clock, s | processor, s |", "|---|---|---:|---:|"]
     for job in found["jobs"]:
         times = f"{job['clock_s']:.2f} | {job['cpu_s']:.2f}" if "clock_s" in job else "not installed |"

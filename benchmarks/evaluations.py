@@ -1,4 +1,4 @@
-"""How many hash evaluations per second the prime family makes, and a short query list against many reports.
+"""Measure hash evaluations of the prime family per second, and a short query list against many reports.
 
 An evaluation decides whether one report supports one value. Rates are per second of processor time, in one thread.
 """
@@ -23,7 +23,7 @@ QUERY_LIST_REPORTS = 10_000_000
 
 @dataclass(frozen=True)
 class Rate:
-    """Evaluations per second of processor time: median, smallest and largest of the rounds.
+    """Evaluations per second of processor time: median, smallest and largest value of the rounds.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class QueryList:
     cpu, wall : float
         Seconds.
     steps : int
-        How often progress was told.
+        How often progress was reported.
     """
 
     reports: int
@@ -76,7 +76,7 @@ class QueryList:
 
 
 def rates(rounds: int, seconds: float = 0.5) -> list[Rate]:
-    """Measure consecutive values (all of a dictionary) and arbitrary ones."""
+    """Measure the rates for consecutive values (a whole dictionary) and for arbitrary values."""
     small = CountMeanSketch(1 << 17, 1.0, family="prime")
     large = CountMeanSketch((1 << 31) - 10_000, 1.0, family="prime")
     rng, reports = SimulationRandomness(1), 4_000
@@ -110,7 +110,7 @@ def _rate(what: str, call: Callable[[], Any], evaluations: int, goal: float, rou
 
 
 def query_list(reports: int = QUERY_LIST_REPORTS) -> QueryList:
-    """Count the support of a hundred scattered values among reports over a domain of 2^31 values."""
+    """Count the supports of a hundred scattered values in reports over a domain of 2^31 values."""
     sketch = CountMeanSketch((1 << 31) - 10_000, 1.0, family="prime")
     rng = np.random.default_rng(1)
     queries = rng.choice(sketch.k, QUERIES, replace=False)

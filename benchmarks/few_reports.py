@@ -1,7 +1,7 @@
-"""Intervals of 95% where few reports are mistaken or few contributors hold what is asked: how often they hold.
+"""Measure the coverage of 95% intervals when few reports are randomised or few contributors hold a value.
 
-Every row is a setting: 20,000 collections, drawn by its exact law with a fixed seed. Collections of which the interval
-sees the same are asked once.
+Each row is a setting with 20,000 collections, drawn from its exact distribution with a fixed seed. Collections that
+give the interval the same input are computed once.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ LEAST = 0.935
 TARGETS: tuple[Target, ...] = ("contributors", "population")
 
 TABLE = np.array([[[6, 1], [1, 0], [0, 1], [2, 0]], [[1, 2], [0, 0], [3, 0], [0, 1]], [[0, 0], [1, 0], [0, 0], [0, 1]]])
-"""Of twenty contributors, how many hold every record of sizes (3, 4, 2)."""
+"""Number of contributors, of twenty in all, who hold each record of sizes (3, 4, 2)."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A setting, and `runs` collections of it.
+    """A setting, and `runs` collections from it.
 
     Parameters
     ----------
     name : str
         The setting.
     states : int64[runs, s]
-        What the interval sees of every collection.
+        Input of the interval, for each collection.
     interval : callable
         state -> (lower, upper), numbers or arrays of several questions.
     truth : float or float64[questions]
-        What they should contain.
+        The values that the intervals should contain.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Row:
     truth: Any
 
     def measure(self) -> dict[str, Any]:
-        """Return the least coverage of its questions, their mean width if bounded, and how often none is shown."""
+        """Return the least coverage of the questions, the mean width if bounded, and how often no interval is given."""
         states, times = np.unique(self.states, axis=0, return_counts=True)
         truth = np.atleast_1d(self.truth).astype(np.float64)
         held, width, bounded, none = np.zeros(len(truth)), 0.0, 0, 0
@@ -82,13 +82,13 @@ class Row:
 
 
 class Draws:
-    """Collections, drawn by their exact law."""
+    """Collections drawn from their exact distribution."""
 
     def __init__(self, runs: int, seed: int) -> None:
         self.runs, self.generator = runs, np.random.default_rng(seed)
 
     def holders(self, counts: Any, target: Target) -> Counts:
-        """Return how many contributors hold each value: the same in every run, or drawn from a population."""
+        """Return the number of contributors who hold each value: fixed for all runs, or drawn from a population."""
         given = np.asarray(counts).ravel()
         if target == "contributors":
             return np.tile(given, (self.runs, 1))
@@ -96,7 +96,7 @@ class Draws:
         return drawn
 
     def codes(self, mechanism: Any, holders: Counts) -> Counts:
-        """Return how often each report comes, where a report is one code."""
+        """Return the number of reports with each code; a report is one code."""
         parts = (
             self.generator.multinomial(holders[:, value], row / row.sum())
             for value, row in enumerate(mechanism.channel())
@@ -104,14 +104,14 @@ class Draws:
         return sum(parts, start=np.zeros((len(holders), 1), dtype=np.int64))
 
     def bits(self, mechanism: Any, holders: Counts) -> Counts:
-        """Return how often each value is supported, each for itself."""
+        """Return the number of supports of each value; values are drawn independently."""
         p, q = map(float, mechanism.support_probabilities)
         total = holders.sum(axis=1, keepdims=True)
         drawn: Counts = self.generator.binomial(holders, p) + self.generator.binomial(total - holders, q)
         return drawn
 
     def dealt(self, holders: Counts, parts: int) -> list[Counts]:
-        """Return how many holders fall to each of several parts, drawn uniformly by every contributor."""
+        """Return the number of holders in each of several parts; each contributor draws a part uniformly."""
         left, found = holders, []
         for rest in range(parts, 0, -1):
             found.append(self.generator.binomial(left, 1 / rest))
@@ -132,7 +132,7 @@ def _frequencies(mechanism: Any, n: int, target: Target, counts: Counts) -> Boun
 
 
 def one_attribute(draws: Draws) -> Iterator[Row]:
-    """Yield the rows about one attribute."""
+    """Yield the rows for one attribute."""
     grr, oue, wave = GRR(5, 6.0), OUE(6, 6.0), SquareWave(8, 6.0)
     for target in TARGETS:
         for n in (20, 100):
@@ -161,7 +161,7 @@ def one_attribute(draws: Draws) -> Iterator[Row]:
 
 
 def two_collections(draws: Draws) -> Iterator[Row]:
-    """Yield the rows about two waves, or two strata."""
+    """Yield the rows for two waves, or two strata."""
     grr, scores = GRR(3, 6.0), np.array([0, 1, 50])
     for target in TARGETS:
         for sizes in ((20, 10), (100, 20)):
@@ -188,7 +188,7 @@ def _strata(mechanism: Any, scores: Floats, sizes: tuple[int, int], target: Targ
 
 
 def sampled_attributes(draws: Draws) -> Iterator[Row]:
-    """Yield the rows about mechanisms that report one of several attributes, where all hold 0."""
+    """Yield the rows for mechanisms that report one of several attributes, when all contributors hold 0."""
     n = 100
     for target in TARGETS:
         for mechanism in (SMP((2, 4), 6.0), PivotCoded((4, 4, 4), 6.0)):
@@ -218,7 +218,7 @@ def _last_attribute(mechanism: Any, n: int, target: Target, counts: Counts) -> B
 
 
 def _pair_states(draws: Draws, pairs: PairSample, held: Any, target: Target) -> Counts:
-    """Return the tables of all pairs, one after the other, where every report is one code."""
+    """Return the tables of all pairs, one after the other, when each report is one code."""
     records = np.indices(pairs.sizes).reshape(len(pairs.sizes), -1)
     tables = []
     dealt = draws.dealt(draws.holders(held, target), len(pairs.parts))
@@ -247,7 +247,7 @@ def _pair_frequencies(pairs: PairSample, n: int, target: Target, counts: Counts)
 
 
 def crosstabs(draws: Draws) -> Iterator[Row]:
-    """Yield the rows about the table of two attributes of three."""
+    """Yield the rows for the crosstab of two of three attributes."""
     pairs = PairSample((3, 4, 2), 6.0)
     for target in TARGETS:
         for n in (20, 100):
@@ -291,7 +291,7 @@ def crosstabs(draws: Draws) -> Iterator[Row]:
 
 
 def _table(pairs: PairSample, own: Counts, n: int) -> Any:
-    """Return the first pair's crosstab if these are its reports, and the rest are of the other pairs."""
+    """Return the first pair's crosstab for these reports; all other reports are about other pairs."""
     rest = n - int(own.sum())
     counts = np.zeros(sum(part.oracle.k for part in pairs.parts), dtype=np.int64)
     counts[: own.size] = own.ravel()
@@ -328,6 +328,6 @@ def _strength(pairs: PairSample, n: int, counts: Counts) -> Bounds:
 
 
 def rows(runs: int = RUNS, seed: int = 23) -> Iterator[Row]:
-    """Yield every setting, its collections drawn with a seed of its own kind."""
+    """Yield all settings; the collections of each kind are drawn with their own seed."""
     for offset, group in enumerate((one_attribute, two_collections, sampled_attributes, crosstabs)):
         yield from group(Draws(runs, seed + offset))

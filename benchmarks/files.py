@@ -1,8 +1,9 @@
-"""From a file of answers to a result, beside pyarrow copying the same file: ``python -m benchmarks.files``.
+"""Time the path from a file of answers to a result, against a copy by pyarrow: ``python -m benchmarks.files``.
 
-Aggregated are the reports made of both files of answers, twice as many. Each is timed on the clock and in processor
-time, with the peak memory of a fresh process, and by how much that is above the peak of a tenth of the rows, per row.
-What is found goes to `docs/results/files.json`; `python -m benchmarks.capacity --page` writes the pages that quote it.
+The reports that are aggregated come from both files of answers, so there are twice as many rows. Each job is measured
+in clock time, processor time and peak memory of a fresh process. Bytes per row are the growth of the peak memory from a
+tenth of the rows to all rows. The results go to `docs/results/files.json`. `python -m benchmarks.capacity --page`
+writes the pages that quote them.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def make(folder: Path, rows: int) -> None:
 
 
 def work(folder: Path, job: str, kind: str, mechanism: str) -> dict[str, float]:
-    """Do one job in this process, once to compile and warm up and three times measured; return the least of each."""
+    """Do one job in this process: once to compile and warm up, then three times; return the least times."""
     import pyarrow.csv as pacsv
     import pyarrow.parquet as pq
 
@@ -86,7 +87,10 @@ def work(folder: Path, job: str, kind: str, mechanism: str) -> dict[str, float]:
 
 
 def peak_mib() -> float:
-    """Return the peak memory of this program; `getrusage` would say that of whoever started it, if that was larger."""
+    """Return the peak memory of this program in MiB.
+
+    `getrusage` would return the peak memory of the parent process if that was larger.
+    """
     status = Path("/proc/self/status")
     if not status.exists():
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -95,7 +99,7 @@ def peak_mib() -> float:
 
 
 def measure(rows: int, environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
-    """Return every job's times, each in a fresh process of this environment."""
+    """Return the times of all jobs, each in a fresh process of this environment."""
     fewer = _jobs(rows // 10, environment)
     found = _jobs(rows, environment)
     for job, small in zip(found, fewer, strict=True):
@@ -125,7 +129,7 @@ def _jobs(rows: int, environment: Mapping[str, str]) -> list[dict[str, Any]]:
 
 
 def table(found: dict[str, Any]) -> str:
-    """Return the table of what `measure` found, in Markdown."""
+    """Return the results of `measure` as a table in Markdown."""
     lines = [
         f"| rows x {found['attributes']} attributes | file | rows | clock, s | processor, s | peak, MiB | B a row |",
         "|---|---|---:|---:|---:|---:|---:|",

@@ -1,9 +1,10 @@
-"""How often intervals of 95% contain the truth, by the exact law of the counts, for many numbers of holders.
+"""Compute the coverage of 95% intervals by the exact distribution of the counts, for many numbers of holders.
 
-``python -m benchmarks.intervals [result.json]``, or ``make intervals``: for every k and epsilon the numbers of reports
-around the one at which exact intervals end and score intervals begin, up to 100,000, and what the score interval would
-cover where it is not used. Exact intervals are listed for up to 2,000 reports. Then every setting of
-`benchmarks.few_reports`, where few reports are mistaken or few contributors hold what is asked. Some minutes.
+Run ``python -m benchmarks.intervals [result.json]``, or ``make intervals``; it takes some minutes. For each k and
+epsilon it takes numbers of reports, up to 100,000, around the number at which score intervals replace exact intervals.
+It also gives the coverage of the score interval where the library does not use it. Exact intervals are listed for up to
+2,000 reports. Then follow the settings of `benchmarks.few_reports`, in which few reports are randomised or few
+contributors hold a value.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ EPSILONS = (0.1, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)
 LARGEST = 100_000
 LARGEST_EXACT = 2_000
 FACTORS = (0.02, 0.1, 0.3, 0.7, 0.99, 1.0, 1.04, 1.1, 1.2, 1.35, 1.5, 1.75, 2.0, 3.0, 6.0, 12.0)
-"""Numbers of reports, as multiples of the one at which min(n q, n (1 - p)) = 25."""
+"""Numbers of reports, as multiples of the number at which min(n q, n (1 - p)) = 25."""
 
 Floats = NDArray[np.float64]
 
 
 def measure(p: float, q: float, n: int) -> dict[str, Any]:
-    """Return the least coverage over numbers of holders, of the exact and of the score interval."""
+    """Return the least coverage over numbers of holders, for the exact and for the score interval."""
     estimate = affine_estimate(np.arange(n + 1), n, p, q)
     few = n * min(q, 1 - p) < FEW
     # This estimate is the same without its distribution of counts.
@@ -55,14 +56,14 @@ def measure(p: float, q: float, n: int) -> dict[str, Any]:
 
 
 def holders(n: int) -> list[int]:
-    """Return all numbers of holders up to 300, and more and more apart, from either end."""
+    """Return all numbers of holders if n is at most 300, else numbers that grow sparser away from either end."""
     near = np.unique(np.concatenate([np.arange(120), np.geomspace(120, n, 120).astype(int)]))
     near = near[near <= n]
     return [int(m) for m in (np.arange(n + 1) if n <= 300 else np.unique(np.concatenate([near, n - near])))]
 
 
 def law_of_count(m: int, n: int, p: float, q: float) -> tuple[int, Floats]:
-    """Return the first count of positive probability, up to 1e-15, and the probabilities from there."""
+    """Return the first count whose probability is not negligible, and the probabilities from there on."""
     (first, true), (second, false) = (_binomial(size, share) for size, share in ((m, p), (n - m, q)))
     return first + second, np.convolve(true, false)
 
@@ -75,7 +76,7 @@ def _binomial(n: int, p: float) -> tuple[int, Floats]:
 
 
 def main(result: Path, summary: Path | None = None) -> None:
-    """Write the table, print its worst rows, and fail if an interval covers less than it says."""
+    """Write the table, print its worst rows, and fail if a coverage is below its limit."""
     started, rows = time.process_time(), []
     for oracle in (GRR, OUE):
         for k in SIZES:

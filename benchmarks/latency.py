@@ -1,7 +1,7 @@
-"""One report, as a device makes it: ours by the library's one call, the peers' by their client function.
+"""Measure the time for one report on a device, for this library and for the peers' client functions.
 
-Ours draws from `SecureRandomness`, checks its input and is interpreted: nobody waits for a compiler. The peers' time is
-that of `benchmarks.run`, where their clients are called once per contributor anyway.
+This library draws from `SecureRandomness`, checks its input and runs interpreted, so that nobody waits for a compiler.
+The peers' times are those of `benchmarks.run`, which calls their clients once per contributor.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from benchmarks.run import Comparison
 
 @dataclass(frozen=True)
 class Latency:
-    """Microseconds of processor time for one warm report.
+    """Microseconds of processor time for one report, after a first one.
 
     Parameters
     ----------
     case : Case
         The mechanism and its domain.
     ours : list of Timing
-        A round each.
+        One timing per round.
     peers : dict of str to Spread
         Microseconds per call of each peer's client.
     """
@@ -36,12 +36,12 @@ class Latency:
 
     @property
     def microseconds(self) -> Spread:
-        """Ours: median, least and most of the rounds."""
+        """Our time in microseconds: median, least and largest of the rounds."""
         return spread([timing.nanoseconds / 1000 for timing in self.ours])
 
 
 def one_report(case: Case, rounds: int, seconds: float) -> list[Timing]:
-    """Return our rounds: one contributor at a time, after a first report that loads what is needed."""
+    """Return our rounds: one contributor per call, after a first report that loads the code."""
     from deniable import SecureRandomness
 
     mechanism, rng = build(case), SecureRandomness()
@@ -51,7 +51,7 @@ def one_report(case: Case, rounds: int, seconds: float) -> list[Timing]:
 
 
 def latencies(comparisons: Sequence[Comparison], rounds: int, seconds: float) -> list[Latency]:
-    """Return one latency per case of these comparisons."""
+    """Return one latency for each case of these comparisons."""
     cases = dict.fromkeys(one.case for one in comparisons if one.verb == "randomize")
     return [
         Latency(

@@ -1,9 +1,10 @@
-"""How much a collector takes: processes apart, on the loopback, durable; ``make load`` writes results/load.json.
+"""Measure how many reports a collector can take: ``make load`` writes results/load.json.
 
-``python -m benchmarks.load --postgres -o docs/results/collector-load.json --page docs/deployment.md`` puts the figures
-where they are quoted, too.
+Collector and senders are separate processes on the loopback interface, and reports are stored durably. ``python -m
+benchmarks.load --postgres -o docs/results/collector-load.json --page docs/deployment.md`` also updates the page that
+quotes the figures.
 
-Processor time per report is the figure to trust; rates and waits are floors where the machine has other work.
+Processor time per report is the reliable figure. Other work of the machine lowers the rates and lengthens the waits.
 """
 
 from __future__ import annotations
@@ -62,24 +63,24 @@ with Ending() as ending, running(configuration, migrate=True) as here:
 
 @dataclass(frozen=True)
 class Figures:
-    """One kind of load.
+    """Results for one kind of load.
 
     Parameters
     ----------
     what : str
-        In words.
+        Name of the load.
     reports : int
-        How many were counted.
+        Number of reports counted.
     per_second : float
-        Reports, by the clock.
+        Reports per second of clock time.
     p50, p99 : float
-        Milliseconds until a request was answered.
+        Milliseconds until a request was answered: median and 99th percentile.
     processor : float
-        Microseconds of the collector's processor time for a report.
+        Microseconds of the collector's processor time per report.
     resident : float
-        MiB of the collector's memory afterwards.
+        MiB of the collector's memory at the end.
     load : float
-        Load average of the machine when it ended: what else it had to do.
+        Load average of the machine at the end, which shows its other work.
     """
 
     what: str
@@ -93,7 +94,7 @@ class Figures:
 
 
 class Served:
-    """A collector in a process of its own."""
+    """A collector that runs in its own process."""
 
     def __init__(self, database: str, most_per_commit: int, token: str) -> None:
         self.token = token
@@ -105,17 +106,17 @@ class Served:
         self.public = self.process.stdout.readline().strip()
 
     def seconds(self) -> float:
-        """Processor time so far."""
+        """Processor seconds used until now."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def resident(self) -> float:
-        """Memory now, in MiB."""
+        """Memory in MiB now."""
         pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
     def close(self) -> None:
-        """End it."""
+        """Stop the collector."""
         self.process.send_signal(signal.SIGTERM)
         if self.process.wait(60):
             raise RuntimeError("the collector did not end as it should")
@@ -140,7 +141,7 @@ def served(database: str, most_per_commit: int = 4096) -> Iterator[Served]:
 
 
 def requests(reports: int, each: int, kind: str, token: str = "") -> list[bytes]:
-    """Return whole requests, so that making them costs nothing while time is taken; with a token where it is given."""
+    """Return complete requests, made before the clock starts; each has the token if one is given."""
     who = f"authorization: Bearer {token}\r\n" if token else ""
     generator = np.random.default_rng(reports)
     codes = generator.integers(0, 4, (min(reports, 10_000), 12))
@@ -174,7 +175,7 @@ async def _send(origin: str, queue: list[bytes], waits: list[float]) -> None:
 def load(
     here: Served, what: str, reports: int, each: int = 1, kind: str = JSON_TYPE, connections: int = CONNECTIONS
 ) -> Figures:
-    """Send this many reports over some connections, and return what it took."""
+    """Send this many reports over some connections, and return the figures."""
     queue, waits = requests(reports, each, kind, here.token if each > 1 else ""), list[float]()
     used, began = here.seconds(), time.perf_counter()
 
@@ -186,7 +187,7 @@ def load(
 
 
 def beside_bulk(here: Served, reports: int, each: int) -> Figures:
-    """Send single reports while `BULK_SENDERS` send batches without a pause; waits are those of single reports."""
+    """Send single reports while `BULK_SENDERS` send batches without pause; waits are those of the single reports."""
     singles, batches = (
         requests(reports, 1, JSON_TYPE),
         requests(each * (4000 if each < 1000 else 120), each, BINARY_TYPE, here.token),
@@ -224,7 +225,7 @@ def _figures(here: Served, what: str, reports: int, waits: list[float], used: fl
 
 
 def measure(database: str, alone: str, many: int) -> list[Figures]:
-    """Return all figures of one kind of database; `alone` is another one of its kind."""
+    """Return all figures for one kind of database; `alone` is a second database of that kind."""
     with served(alone, most_per_commit=1) as here:
         single = load(here, "one commit per report, 64 connections", 1_000)
     with served(database) as here:
@@ -239,7 +240,7 @@ def measure(database: str, alone: str, many: int) -> list[Figures]:
 
 
 def lines(found: dict[str, Any]) -> list[str]:
-    """Return what the page about deployment quotes, line by line."""
+    """Return the lines that the page about deployment quotes."""
     most = max(one["load"] for figures in found["figures"].values() for one in figures)
     rows = [
         f"This table was measured on {found['cores']} cores, with a load average of at most {most:.1f}:",
@@ -257,7 +258,7 @@ def lines(found: dict[str, Any]) -> list[str]:
 
 
 def quoted(page: str, found: dict[str, Any]) -> str:
-    """Return a page with these figures for those that it quotes."""
+    """Return the page with its tables replaced by these figures."""
     old = r"This table was measured on \d+ cores, with a load average .*\n\n(\|.*\n)+"
     text, times = re.subn(old, "\n".join([*lines(found), ""]), page)
     if times != 1:
@@ -266,7 +267,7 @@ def quoted(page: str, found: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Run everything and write the figures."""
+    """Run all loads and write the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--reports", type=int, default=1_000_000, help="in batches")
     parser.add_argument("--postgres", action="store_true", help="also measure with PostgreSQL")

@@ -1,4 +1,4 @@
-"""Processor time per report, ratios and their spread. Standard library only: both environments import it."""
+"""Processor time per report, ratios and their spread. Standard library only: both environments import this module."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from statistics import median
 
 @dataclass(frozen=True)
 class Timing:
-    """How long some calls took together.
+    """Total time of some calls.
 
     Parameters
     ----------
     reports : int
         Reports handled by all calls.
     cpu : float
-        Seconds of processor time of all threads of the process: what the work costs, also on a busy machine.
+        Seconds of processor time of all threads of the process. A busy machine hardly changes this cost.
     wall : float
         Seconds on the clock.
     """
@@ -40,7 +40,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class Spread:
-    """Median, smallest and largest of the rounds."""
+    """Median, smallest and largest value of the rounds."""
 
     median: float
     least: float
@@ -55,12 +55,12 @@ def spread(values: Sequence[float]) -> Spread:
 
 
 def ratios(ours: Sequence[Timing], theirs: Sequence[Timing]) -> Spread:
-    """Summarise how many times more processor time a report costs them, round by round."""
+    """Summarise the ratio of their processor time per report to ours, round by round."""
     return spread([b.nanoseconds / a.nanoseconds for a, b in zip(ours, theirs, strict=True)])
 
 
 def time_calls(call: Callable[[], object], reports: int, seconds: float) -> Timing:
-    """Call again and again until `seconds` of processor time have passed, at least once, without garbage collection."""
+    """Call repeatedly for `seconds` of processor time, at least once, without garbage collection."""
     collecting = gc.isenabled()
     gc.collect()
     gc.disable()

@@ -1,10 +1,11 @@
-"""How often intervals of coefficients contain the truth: `python -m benchmarks.models_coverage --runs 1000`.
+"""Measure how often intervals of coefficients contain the truth: `python -m benchmarks.models_coverage --runs 1000`.
 
-Every run draws columns, answers and reports anew, and judges the slope of the first column on the last category. Its
-column has 13 values, so that equal rows can be fitted together as one row with a frequency; the likelihood, scores and
-intervals are those of the single rows. Models are fitted also where `models.fit` would refuse few reports. Cells take
-turns, a few runs at a time, and each is written to a file of its own after every turn; `--collect` puts the files
-together. A run depends on its cell and number alone, so that an interrupted cell goes on where it stopped.
+Each run draws columns, answers and reports anew, and checks the slope of the first column for the last category. The
+first column has 13 values, so that equal rows can be fitted as one row with a frequency. The likelihood, scores and
+intervals are the same as for single rows. Models are fitted even if `models.fit` would refuse so few reports.
+
+Cells take turns, a few runs at a time, and each is written to its own file after each turn. `--collect` combines the
+files. A run depends only on its cell and number, so that an interrupted cell can be continued.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ EPSILONS = (0.5, 1.0, 2.0, 4.0)
 SIZES = (2, 5, 16)
 PEOPLE = (1_000, 100_000)
 VALUES = np.arange(-6, 7) / 2
-"""Values of the first column: a normal distribution in steps of a half."""
+"""Values of the first column: a normal distribution rounded to multiples of a half."""
 
 CRITICAL = 3.841458820694124
 """The 95% point of chi-squared with one degree of freedom."""
@@ -46,7 +47,7 @@ Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def chances_of_values() -> Floats:
-    """Return the probability of every value of the first column."""
+    """Return the probability of each value of the first column."""
     edges = np.concatenate([[-np.inf], (VALUES[1:] + VALUES[:-1]) / 2, [np.inf]])
     found: Floats = np.diff(stats.norm.cdf(edges))
     return found
@@ -58,13 +59,13 @@ def rows_of_values() -> Floats:
 
 
 def truth_of(k: int) -> Floats:
-    """Return coefficients [k - 1, 3] of an intercept, a normal column and a fair coin."""
+    """Return the true coefficients [k - 1, 3] of an intercept, a normal column and a fair coin."""
     steps = np.arange(1, k) / (k - 1)
     return np.column_stack([-0.5 * steps, 0.5 * steps, 0.5 * (1 - steps) + 0.2])
 
 
 def shares_at(rows: Floats, beta: Floats) -> Floats:
-    """Return the shares of the answers at rows of columns."""
+    """Return the shares of the answers, given rows of columns."""
     eta = np.column_stack([np.zeros(len(rows)), rows @ beta.T])
     found: Floats = np.exp(eta) / np.exp(eta).sum(axis=1, keepdims=True)
     return found
@@ -82,16 +83,16 @@ def expected_error_of(k: int, epsilon: float, n: int) -> float:
 
 
 class Cell:
-    """One k, epsilon and number of people: a survey, and models of its grouped rows.
+    """One setting of k, epsilon and number of people, with the models of its grouped rows.
 
     Parameters
     ----------
     k : int
         Number of answers.
     epsilon : float
-        Of a report.
+        Budget of a report.
     n : int
-        People.
+        Number of people.
     """
 
     def __init__(self, k: int, epsilon: float, n: int) -> None:
@@ -115,7 +116,7 @@ class Cell:
         self.place = list(self.built.parameters.names).index("x" if k == 2 else f"a{k - 1}: x")
 
     def counts(self, number: int) -> Floats:
-        """Return how often each of the grouped rows was drawn in a run: people, their answers, their reports."""
+        """Return how often a run drew each grouped row: people, their answers, their reports."""
         rng = np.random.default_rng([number, self.k, self.n, int(10 * self.epsilon)])
         people = rng.multinomial(self.n, np.repeat(chances_of_values(), 2) / 2)
         answers = [rng.multinomial(count, own) for count, own in zip(people, self.shares(), strict=True)]
@@ -125,7 +126,7 @@ class Cell:
         return np.bincount(groups * self.k + np.ravel(reports), minlength=_BOTH * self.k).astype(np.float64)
 
     def shares(self) -> Floats:
-        """Return the true shares of the answers at each of the 26 rows."""
+        """Return the true shares of the answers for each of the 26 rows."""
         return shares_at(rows_of_values(), truth_of(self.k))
 
     def fit(self, counts: Floats) -> Fit:
@@ -154,7 +155,7 @@ class Cell:
         return Fit(self.parsed, self.plain, counted, solution, starts, source, "sandwich", self.expected, ())
 
     def run(self, number: int) -> dict[str, float]:
-        """Return what one collection says of the slope of the first column on the last category."""
+        """Return the results of one collection for the slope of the first column and the last category."""
         fit = self.fit(self.counts(number))
         error = float(np.sqrt(np.diag(fit.cov_params().to_numpy())[self.place]))
         wald = (
@@ -179,7 +180,10 @@ class Cell:
 
 
 def profile_again(cell: Cell, number: int) -> tuple[float, float]:
-    """Return a run's profile statistic, and with more starts for both of its maxima: does the search miss maxima?"""
+    """Return the profile statistic of a run, and the same statistic with more starting points for both maxima.
+
+    A difference shows that the search misses a maximum.
+    """
     fit = cell.fit(cell.counts(number))
     held = fit._fixed(cell.place)
     simple = held.profile_statistic(cell.value)
@@ -196,7 +200,7 @@ def profile_again(cell: Cell, number: int) -> tuple[float, float]:
 
 
 def summary_of(cell: dict[str, Any], runs: list[dict[str, float]]) -> dict[str, Any]:
-    """Return the shares of a cell's runs."""
+    """Return shares over the runs of a cell."""
     found = [run for run in runs if run["found"]]
 
     def mean(name: str, own: list[dict[str, float]]) -> float | None:
@@ -228,7 +232,7 @@ def _write(path: Path, document: Any) -> None:
 
 
 def collect(folder: Path, output: Path) -> None:
-    """Put the files of all cells together."""
+    """Combine the files of all cells."""
     documents = [json.loads(path.read_text()) for path in folder.glob("*.json")]
     cells = [summary_of(one["cell"], one["runs"]) for one in documents]
     cells.sort(key=lambda cell: (cell["n"], cell["k"], cell["epsilon"]))

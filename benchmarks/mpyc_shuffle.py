@@ -1,4 +1,4 @@
-"""A helper that shuffles with mpyc's own shuffle, for comparison: ``benchmarks.dealing`` starts it."""
+"""A helper that shuffles with mpyc's own shuffle; ``benchmarks.dealing`` starts it for comparison."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from deniable.research.dealt.mpc.shuffling import SHUFFLES
 
 
 async def shuffle_by_mpyc(session: Session, values: Shares) -> Shares:
-    """Return the values in secret uniform order: n secret unit vectors, O(n^2)."""
+    """Return the values in a secret, uniformly random order: n secret unit vectors, O(n^2)."""
     mpc = session.runtime
     secret = mpc.SecFld(modulus=session.modulus)
     listed = [secret(secret.field(int(value))) for value in values]

@@ -1,7 +1,7 @@
-"""Square waves: processor time per report against its limits, and functionals first and again.
+"""Time square waves: each report against its limits, and functionals on the first and on a repeated call.
 
-``python -m benchmarks.ordered``: prints, and writes benchmarks/results/ordered.json. The limits are those of all
-benchmarks: drawing the same random words and doing nothing with them, and reading the reports once.
+``python -m benchmarks.ordered`` prints the results and writes benchmarks/results/ordered.json. The limits are those of
+all benchmarks: drawing the same random words without using them, and reading the reports once.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from deniable.oracles import SquareWave
 RESULTS = Path(__file__).parent / "results" / "ordered.json"
 REPORTS, ROUNDS, SECONDS = 1_000_000, 5, 0.3
 FIRST = 0.3
-"""Seconds that the first functional of 1,024 values may take."""
+"""Largest acceptable seconds for the first functional of 1,024 values."""
 
 
 def verbs(k: int) -> list[dict[str, Any]]:
-    """Return nanoseconds per report of both verbs and of their limits, the median of the rounds."""
+    """Return nanoseconds per report for both verbs and for their limits, as medians of the rounds."""
     wave, rng, answers = SquareWave(k, 1.0), SimulationRandomness(1), np.arange(REPORTS) % k
     recorder = RecordingRandomness(rng)
     reports = wave.randomize(answers, recorder)  # this compiles and is not counted
@@ -51,7 +51,7 @@ def verbs(k: int) -> list[dict[str, Any]]:
 
 
 def functionals(k: int) -> dict[str, Any]:
-    """Return seconds of processor time of finding the window, of a first functional, and of the same again."""
+    """Return processor seconds to find the window, for a first functional, and for the same functional again."""
     started = time.process_time()
     wave = SquareWave(k, 1.3)
     window = time.process_time() - started
@@ -69,7 +69,7 @@ def functionals(k: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure, print and write."""
+    """Measure, print and write the results."""
     found: dict[str, Any] = {
         "verbs": [row for k in (16, 256, 1024) for row in verbs(k)],
         "functionals": functionals(1024),

@@ -1,4 +1,4 @@
-"""This library's side of a case, and what its random bits alone would cost."""
+"""Calls of this library for a case, and the cost of its random bits alone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from deniable.core.randomness import Randomness, Words
 
 
 class RecordingRandomness:
-    """Passes every request on and remembers how many words each asked for."""
+    """Randomness that passes each request on and records its number of words."""
 
     def __init__(self, source: Randomness) -> None:
         self.source = source
@@ -43,7 +43,7 @@ def fields(reports: Any) -> list[NDArray[Any]]:
 
 
 def read_once(arrays: list[NDArray[Any]]) -> int:
-    """Read every byte of the reports once; no aggregator can do less."""
+    """Read all bytes of the reports once; every aggregator must do at least this."""
     return sum(int(np.bitwise_or.reduce(_words(array))) & 1 for array in arrays)
 
 
@@ -53,16 +53,16 @@ def _words(array: NDArray[Any]) -> NDArray[np.uint64]:
 
 
 class Ours:
-    """One case, compiled and ready to be timed.
+    """One case, compiled and ready for measurement.
 
     Parameters
     ----------
     case : Case
-        What to run.
+        The case to run.
     answers : int64 array
         The contributors' true answers.
     secure : bool
-        Draw from `SecureRandomness` instead of `SimulationRandomness`.
+        Whether to draw from `SecureRandomness` instead of `SimulationRandomness`.
     """
 
     def __init__(self, case: Case, answers: NDArray[np.int64], *, secure: bool) -> None:
@@ -79,19 +79,19 @@ class Ours:
 
     @property
     def words(self) -> float:
-        """64-bit random words per report."""
+        """Number of 64-bit random words per report."""
         return sum(self.requests) / len(self.answers)
 
     def randomize(self) -> Any:
-        """Contributors: one call for everybody."""
+        """Randomise all answers in one call, as contributors."""
         return self.mechanism.randomize(self.answers, self.rng)
 
     def estimate(self) -> Any:
-        """Collector and analyst: aggregate and estimate, because the peers' aggregators do both."""
+        """Aggregate and estimate, as collector and analyst, because the peers' aggregators do both."""
         return self.mechanism.estimate(self.mechanism.aggregate(self.reports))
 
     def draw(self) -> None:
-        """Draw the words that `randomize` draws, in the same portions, and do nothing with them."""
+        """Draw the words that `randomize` draws, in the same portions, without using them."""
         for size in self.requests:
             self.rng.fill(self._buffer[:size])
 
@@ -100,11 +100,11 @@ class Ours:
         return read_once(fields(self.reports))
 
     def tally(self) -> Any:
-        """Collector: sum the reports."""
+        """Sum the reports, as collector."""
         return self.mechanism.aggregate(self.reports)
 
     def decode(self) -> Any:
-        """Analyst: estimate all values of the aggregate."""
+        """Estimate all values of the aggregate, as analyst."""
         return self.mechanism.estimate(self.aggregate)
 
     def read_state(self) -> int:
@@ -112,7 +112,7 @@ class Ours:
         return read_once([self.aggregate.counts])
 
     def measure(self, verb: Verb, seconds: float) -> tuple[Timing, Timing]:
-        """Return the timing of a verb and of its limit: drawing its random bits, or reading its reports or state."""
+        """Return the timing of a verb and of its limit: drawing the random bits, or reading the reports or state."""
         calls: dict[Verb, tuple[Callable[[], object], Callable[[], object]]] = {
             "randomize": (self.randomize, self.draw),
             "aggregate": (self.estimate, self.read),
@@ -124,7 +124,7 @@ class Ours:
         return time_calls(call, rows, seconds), time_calls(limit, rows, seconds / 4)
 
     def error(self) -> float:
-        """Mean absolute error of the estimate."""
+        """Return the mean absolute error of the estimate."""
         estimate = self.estimate()
         several = len(self.case.sizes) > 1
         found = [estimate[j].frequencies for j in range(len(self.case.sizes))] if several else [estimate.frequencies]

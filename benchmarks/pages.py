@@ -1,4 +1,4 @@
-"""Tables of pages stand between markers, and are set there from the results they were measured in."""
+"""Write tables between the markers of a page, from measured results."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Mapping
 
 
 def with_tables(text: str, tables: Mapping[str, str]) -> str:
-    """Return a page with each of these tables between its markers, which must be there.
+    """Return the page with each table between its markers.
 
     Parameters
     ----------
     text : str
         The page, with ``<!-- name: begin -->`` and ``<!-- name: end -->`` for every name.
     tables : mapping of str to str
-        What stands between them.
+        Name -> text to put between the markers.
 
     Raises
     ------
     ValueError
-        If a table has no place on the page.
+        If the page lacks the markers of a table.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Pairs of answers: processor time of `PairSample` beside subset selection of the same K, and of all pairs' tables.
+"""Time `PairSample` against subset selection over as many values, and the tables of all pairs.
 
-``python -m benchmarks.pairs``: prints, and writes benchmarks/results/pairs.json. Both are timed in turns, and the ratio
-is the median over the rounds.
+``python -m benchmarks.pairs`` prints the results and writes benchmarks/results/pairs.json. Both mechanisms take turns.
+The ratio is the median over the rounds.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from deniable.records import PairSample
 RESULTS = Path(__file__).parent / "results" / "pairs.json"
 REPORTS, ROUNDS, SECONDS = 200_000, 7, 0.3
 RATIO = 1.15
-"""Most processor time of a pair's report, of one of subset selection over as many values."""
+"""Largest acceptable processor time of a pair's report, relative to subset selection over as many values."""
 
 TABLES = 5.0
-"""Seconds that all 45 tables of ten questions of 16 answers may take, decoded and with intervals."""
+"""Largest acceptable seconds for all 45 tables of ten questions of 16 answers, decoded and with intervals."""
 
 
 def randomize(k: int, d: int, epsilon: float, dtype: type) -> dict[str, Any]:
-    """Return nanoseconds per report of d questions of k answers, and of subset selection over k^2 values."""
+    """Return nanoseconds per report for d questions of k answers, and for subset selection over k^2 values."""
     pairs, subsets = PairSample((k,) * d, epsilon), SubsetSelection(k * k, epsilon)
     rng, generator = SimulationRandomness(1), np.random.default_rng(1)
     records: NDArray[Any] = generator.integers(0, k, (REPORTS, d)).astype(dtype)
@@ -57,7 +57,7 @@ def randomize(k: int, d: int, epsilon: float, dtype: type) -> dict[str, Any]:
 
 
 def tables(k: int, d: int) -> dict[str, float]:
-    """Return seconds of processor time of all tables of d questions of k answers, and then of all intervals."""
+    """Return processor seconds for all tables of d questions of k answers, and then for all intervals."""
     pairs, generator = PairSample((k,) * d, 1.0), np.random.default_rng(2)
     reports = pairs.randomize(generator.integers(0, k, (REPORTS, d)), SimulationRandomness(3))
     aggregate = pairs.aggregate(reports)
@@ -71,7 +71,7 @@ def tables(k: int, d: int) -> dict[str, float]:
 
 
 def main() -> None:
-    """Measure, print and write."""
+    """Measure, print and write the results."""
     rows = [
         randomize(k, d, epsilon, dtype)
         for k, d, epsilon in ((16, 10, 1.0), (16, 10, 2.0), (40, 4, 1.0), (4, 6, 1.0))

@@ -1,7 +1,7 @@
-"""Ours alone: what one process takes for every path that has a goal, beside what it could not do without.
+"""Measure all paths of this library that have a goal in time or memory, in one process.
 
-Randomising is set beside drawing the same words, aggregating beside reading the reports once. Peers are in
-`benchmarks.run`; these are the paths for which there is none, or whose goal is not a ratio.
+Randomising is compared with drawing the same words, and aggregating with reading the reports once. `benchmarks.run` has
+the comparisons with peers. The paths here have no peer, or a goal that is not a ratio.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from benchmarks.report import processor, significant
 
 UNITS = {"ns": 1e9, "µs": 1e6, "s": 1.0}
 LARGE = 1 << 28
-"""The domain whose histogram is added up within a bound of memory."""
+"""Domain whose histogram must be summed within a bound of memory."""
 
 
 @dataclass(frozen=True)
 class Path:
-    """One thing that takes time.
+    """One measured path.
 
     Parameters
     ----------
     name : str
-        What is done.
+        Name of the path.
     unit : str
         "ns", "µs" or "s".
     goal : float
-        At most so many of them for each item.
+        Largest acceptable time per item, in this unit.
     items : int
-        How many items one call deals with.
+        Number of items that one call handles.
     call : callable
-        Does it.
+        Function to measure.
     limit : callable or None
-        What every way of doing it must do.
+        Work that every implementation must do.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Path:
 
 
 def measure(rounds: int = 5, seconds: float = 0.3, *, note: Callable[[str], object] = print) -> dict[str, Any]:
-    """Return processor time of every path, in rounds, with the smallest and the largest."""
+    """Return the processor time of all paths: median, smallest and largest value of the rounds."""
     found = []
     for path in paths():
         path.call()  # the first call compiles and is not counted
@@ -85,7 +85,7 @@ def measure(rounds: int = 5, seconds: float = 0.3, *, note: Callable[[str], obje
 
 
 def table(found: dict[str, Any]) -> str:
-    """Return the table of what `measure` found, in Markdown."""
+    """Return the results of `measure` as a table in Markdown."""
     lines = ["| path | unit | limit | ours | range | goal |", "|---|---|---:|---:|---:|---:|"]
     for one in found["paths"]:
         limit = significant(one["limit"]) if one["limit"] is not None else ""
@@ -99,7 +99,7 @@ def table(found: dict[str, Any]) -> str:
 
 
 def paths() -> Iterator[Path]:
-    """Yield every path, made when it is asked for: few of them are in memory at a time."""
+    """Yield all paths; each is made when it is needed, to have few of them in memory."""
     for name, parameters, goal in RANDOMIZED:
         yield randomized(name, parameters, goal)
     for name, parameters, goal in AGGREGATED:
@@ -126,14 +126,14 @@ RANDOMIZED: tuple[tuple[str, dict[str, Any], float], ...] = (
     ("Corr-RR", {"sizes": FIFTY}, 150),
     ("SMP[ADP]", {"sizes": FIVE}, 15),
 )
-"""What contributors do, at epsilon 1 where nothing else is said, and the goal in nanoseconds per report."""
+"""Batches that contributors randomise (default: epsilon 1), and the goal in nanoseconds per report."""
 
 AGGREGATED: tuple[tuple[str, dict[str, Any], float], ...] = (
     ("SMP", {"sizes": FIVE}, 0.9),
     ("SMP[ADP]", {"sizes": FIVE}, 2.7),
     ("SMP[ADP]", {"sizes": FIFTY}, 3.4),
 )
-"""What the collector does."""
+"""Batches that the collector sums, and the goal in nanoseconds per report."""
 
 SINGLE: tuple[tuple[str, dict[str, Any], float], ...] = (
     ("GRR", {"k": 16}, 5),
@@ -149,11 +149,11 @@ SINGLE: tuple[tuple[str, dict[str, Any], float], ...] = (
     ("PivotCoded", {"sizes": FIVE}, 15),
     ("Corr-RR", {"sizes": FIVE}, 15),
 )
-"""One report, warm, as a device makes it, and the goal in microseconds."""
+"""Single reports on a device, after a first one, and the goal in microseconds."""
 
 
 def build(name: str, parameters: dict[str, Any]) -> Any:
-    """Return a mechanism, at epsilon 1 where nothing else is said; copies of Corr-RR's pivot with .3 to .7."""
+    """Return a mechanism, by default with epsilon 1; Corr-RR copies its pivot with probabilities from .3 to .7."""
     import deniable
 
     given = {"epsilon": 1.0, **parameters}
@@ -165,7 +165,7 @@ def build(name: str, parameters: dict[str, Any]) -> Any:
 
 
 def shown(name: str, parameters: dict[str, Any]) -> str:
-    """Return a mechanism in words."""
+    """Return the name of a mechanism with its parameters."""
     words = [f"d={len(parameters['sizes'])}, k=16"] if "sizes" in parameters else [f"k={parameters['k']:,}"]
     words += [parameters["family"]] if "family" in parameters else []
     words += [f"epsilon={parameters['epsilon']:g}"] if "epsilon" in parameters else []
@@ -173,7 +173,7 @@ def shown(name: str, parameters: dict[str, Any]) -> str:
 
 
 def answers(parameters: dict[str, Any], n: int) -> Any:
-    """Return answers of n contributors, small codes commoner than large ones: int64[n] or int64[n, d]."""
+    """Return the answers of n contributors, small codes more frequent than large ones: int64[n] or int64[n, d]."""
     import numpy as np
 
     rng = np.random.default_rng(1978)
@@ -183,7 +183,7 @@ def answers(parameters: dict[str, Any], n: int) -> Any:
 
 
 def randomized(name: str, parameters: dict[str, Any], goal: float) -> Path:
-    """Return the path of randomising a batch; its limit draws the words that it drew."""
+    """Return the path that randomises a batch; its limit draws the same words."""
     import numpy as np
 
     from benchmarks.ours import RecordingRandomness
@@ -204,7 +204,7 @@ def randomized(name: str, parameters: dict[str, Any], goal: float) -> Path:
 
 
 def aggregated(name: str, parameters: dict[str, Any], goal: float) -> Path:
-    """Return the path of adding a batch up; its limit reads the reports."""
+    """Return the path that sums a batch; its limit reads the reports."""
     from benchmarks.ours import fields, read_once
     from deniable import SimulationRandomness
 
@@ -215,7 +215,7 @@ def aggregated(name: str, parameters: dict[str, Any], goal: float) -> Path:
 
 
 def single(name: str, parameters: dict[str, Any], goal: float) -> Path:
-    """Return the path of one report; randomness is the operating system's."""
+    """Return the path for one report, with randomness from the operating system."""
     from deniable import SecureRandomness
 
     mechanism, rng = build(name, parameters), SecureRandomness()
@@ -224,7 +224,7 @@ def single(name: str, parameters: dict[str, Any], goal: float) -> Path:
 
 
 def prepared() -> Iterator[Path]:
-    """Yield what is neither: texts, deals, intervals, and a decoder."""
+    """Yield all other paths: texts, deals, intervals, and a decoder."""
     import numpy as np
 
     from deniable import SMP, SimulationRandomness
@@ -264,7 +264,7 @@ def prepared() -> Iterator[Path]:
 
 
 def memory() -> dict[str, Any]:
-    """Return the peak memory of adding up reports over 2^28 values, in a process of its own."""
+    """Return the peak memory while reports over 2^28 values are summed, in its own process."""
     command = [sys.executable, "-m", "benchmarks.paths", "--memory"]
     reply = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
     peak = reply["peak"] / 2**30
@@ -286,7 +286,7 @@ def _add_up_a_large_histogram() -> None:
 
 
 def main() -> None:
-    """Measure and print, or be the process whose memory is looked at."""
+    """Measure and print; or run as the process whose memory is measured."""
     if "--memory" in sys.argv:
         _add_up_a_large_histogram()
         return

@@ -1,4 +1,4 @@
-"""What is called in the peers: once per contributor, once per batch, as their own examples do."""
+"""Functions of the peers, called once per contributor and once per batch, as in the peers' own examples."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from benchmarks.cases import LDP_TOOLBOX, MULTI_FREQ, PURE_LDP, SKETCH_PEERS, Ca
 Forms = tuple[str, ...]
 
 SKETCH_HASHES, SKETCH_CELLS = 128, 1024
-"""The number of hash functions and of cells in pure-ldp's own example."""
+"""Numbers of hash functions and of cells in pure-ldp's own example."""
 
 
 @dataclass(frozen=True)
 class Peer:
-    """A peer's client and aggregator for one case, and the text that states what is called.
+    """Client and aggregator of a peer for one case, and a text that names the functions called.
 
-    `client` maps all inputs to a list of reports, `aggregator` a batch of reports to estimates per attribute, or to a
-    filled server if there is a `decoder`. That takes reports and returns what maps values to estimates; `decodes_all`
-    if its cost is one for all values. `report_forms`: in which forms reports can be handed over.
+    `client` maps all inputs to a list of reports. `aggregator` maps a batch of reports to estimates per attribute, or
+    to a filled server if there is a `decoder`. `decoder` maps reports to a function from values to estimates;
+    `decodes_all` is true if its cost does not depend on the number of values. `report_forms` lists the forms in which
+    the peer accepts reports.
     """
 
     client: Callable[[Any], list[Any]]
@@ -35,7 +36,7 @@ class Peer:
 
 
 def multi_freq(case: Case) -> Peer:
-    """Return multi-freq-ldpy's functions for a case (matrix inversion, its plain estimator)."""
+    """Return the functions of multi-freq-ldpy for a case (matrix inversion, its plain estimator)."""
     oracles, many = "multi_freq_ldpy.pure_frequency_oracles", "multi_freq_ldpy.mdim_freq_est"
     again = "multi_freq_ldpy.long_freq_est"
     k, sizes, d, epsilon = case.sizes[0], list(case.sizes), len(case.sizes), case.epsilon
@@ -63,7 +64,7 @@ def multi_freq(case: Case) -> Peer:
 
 
 def pure_ldp(case: Case) -> Peer:
-    """Return pure-ldp's client and server for a case."""
+    """Return client and server of pure-ldp for a case."""
     package, stem, options = {
         "GRR": ("direct_encoding", "DE", {}),
         "OUE": ("unary_encoding", "UE", {"use_oue": True}),
@@ -88,7 +89,7 @@ def pure_ldp(case: Case) -> Peer:
 
 
 def ldp_toolbox(case: Case) -> Peer:
-    """Return ldp-toolbox's protocol for a case; it compiles its clients with numba."""
+    """Return the protocol of ldp-toolbox for a case; it compiles its clients with numba."""
     module_name, class_name = {
         "GRR": ("grr", "GeneralizedRandomizedResponse"),
         "OUE": ("ue", "UnaryEncoding"),
@@ -106,9 +107,9 @@ def ldp_toolbox(case: Case) -> Peer:
 
 
 def pure_ldp_sketch(case: Case, hadamard: bool) -> Peer:
-    """Return pure-ldp's count-mean sketch, or its Hadamard variant.
+    """Return the count-mean sketch of pure-ldp, or its Hadamard variant.
 
-    The Hadamard variant transforms its sketch once, which is not counted; every value is then looked up.
+    The Hadamard variant transforms its sketch once, which is not counted. Each value is then looked up.
     """
     module = importlib.import_module("pure_ldp.frequency_oracles.apple_cms")
     epsilon = case.epsilon
@@ -143,7 +144,7 @@ def pure_ldp_sketch(case: Case, hadamard: bool) -> Peer:
 
 
 def pure_ldp_hadamard_response(case: Case) -> Peer:
-    """Return pure-ldp's Hadamard response, which decodes all values by a transform."""
+    """Return the Hadamard response of pure-ldp, which decodes all values by a transform."""
     module = importlib.import_module("pure_ldp.frequency_oracles.hadamard_response")
     k, epsilon = case.sizes[0], case.epsilon
     server = module.HadamardResponseServer(epsilon, k, index_mapper=lambda value: value)

@@ -1,8 +1,8 @@
-"""The peers' side: a process of their own environment that reads one JSON request per line and answers with one.
+"""Run the peers in a process with their own environment; read one JSON request per line and answer with one line.
 
-Every client is called once per contributor, every aggregator once per batch (`peer_libraries`). Where
-inputs can be handed over in several forms (a list, an integer array, an array of Python objects), each is timed and
-the peer's fastest one is used.
+Each client is called once per contributor, and each aggregator once per batch (`peer_libraries`). If a peer accepts
+inputs in several forms (a list, an integer array, an array of Python objects), all forms are timed and the fastest is
+used.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Job:
 
 
 class Worker:
-    """Answers the requests; keeps one case's data at a time."""
+    """Answer requests; keep the data of one case at a time."""
 
     def __init__(self) -> None:
         self.case: Case | None = None
@@ -53,7 +53,7 @@ class Worker:
         self.jobs: dict[tuple[str, Verb], Job] = {}
 
     def versions(self) -> dict[str, str]:
-        """Return what is installed."""
+        """Return the installed versions."""
         names = (MULTI_FREQ, PURE_LDP, LDP_TOOLBOX, "numpy", "numba", "xxhash")
         return {"python": platform.python_version()} | {name: version(name) for name in names}
 
@@ -65,7 +65,7 @@ class Worker:
         return {"digest": digest(self.answers)}
 
     def prepare(self, peer: str, verb: Verb, seconds: float) -> dict[str, Any]:
-        """Compile, choose the fastest form, and choose how many reports take about `seconds`."""
+        """Compile, choose the fastest form, and choose the number of reports that take about `seconds`."""
         if self.case is None:
             raise RuntimeError("prepare must come after data")
         library = PEERS[peer](self.case)
@@ -115,7 +115,7 @@ class Worker:
         return asdict(time_calls(job.call, job.reports, seconds))
 
     def error(self, peer: str) -> dict[str, float]:
-        """Return the mean absolute error of the peer's estimate, outside the timing."""
+        """Return the mean absolute error of the peer's estimate; it is not part of the timing."""
         if self.case is None:
             raise RuntimeError("error must come after data")
         job = self.jobs[peer, "aggregate"]
@@ -126,7 +126,7 @@ class Worker:
 
 
 def serve() -> None:
-    """Answer requests until standard input closes; whatever the peers print goes to standard error."""
+    """Answer requests until standard input closes; output of the peers goes to standard error."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     warnings.simplefilter("ignore")

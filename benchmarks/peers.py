@@ -1,4 +1,4 @@
-"""Talks to `peer_worker`, which runs in the peers' environment."""
+"""Talk to `peer_worker`, which runs in the peers' environment."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DEFAULT_ENVIRONMENT = ROOT / ".venv-peers"
 
 
 class PeerProcess:
-    """The other environment's process, alive for the whole run.
+    """Process of the other environment; it lives for the whole run.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class PeerProcess:
     Raises
     ------
     FileNotFoundError
-        If there is no such environment.
+        If the environment does not exist.
     """
 
     def __init__(self, environment: Path) -> None:
@@ -69,11 +69,11 @@ class PeerProcess:
         return self._ask("versions")
 
     def data(self, case: Case, contributors: int, seed: int) -> str:
-        """Make the case's answers over there and return their digest."""
+        """Make the answers of a case in the other process and return their digest."""
         return str(self._ask("data", case=case.name, contributors=contributors, seed=seed)["digest"])
 
     def prepare(self, peer: str, verb: Verb, seconds: float) -> dict[str, Any]:
-        """Compile and calibrate; return the number of reports per call, their form, and what is called."""
+        """Compile and calibrate; return the number of reports per call, their form, and the name of the call."""
         return self._ask("prepare", peer=peer, verb=verb, seconds=seconds)
 
     def measure(self, peer: str, verb: Verb, seconds: float) -> Timing:

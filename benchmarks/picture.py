@@ -1,4 +1,4 @@
-"""The ratios as a picture."""
+"""Draw the ratios."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COLOURS = {
 
 
 def draw_ratios(comparisons: Sequence[Comparison], path: Path) -> None:
-    """Draw every ratio with its range, its goal, and the bound that the random bits (or reading) set; logarithmic."""
+    """Draw each ratio with its range, goal and bound (from random bits or from reading), on a logarithmic axis."""
     import matplotlib
 
     matplotlib.use("Agg")

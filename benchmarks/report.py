@@ -1,4 +1,4 @@
-"""Tables for the terminal and for Markdown, a CSV and a JSON file, and the picture."""
+"""Tables for the terminal and in Markdown, a CSV and a JSON file, and the picture."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def print_comparisons(comparisons: Sequence[Comparison], console: Console) -> No
 
 
 def print_startup(imports: Mapping[str, Spread], calls: Sequence[FirstCall], console: Console) -> None:
-    """Print what a fresh process pays."""
+    """Print the start-up costs of a fresh process."""
     console.print("\n[bold]Import, processor seconds in a fresh process[/bold] (median; least and most)")
     for name, seconds in imports.items():
         console.print(
@@ -120,13 +120,13 @@ def print_startup(imports: Mapping[str, Spread], calls: Sequence[FirstCall], con
 
 
 def startup_row(call: FirstCall) -> tuple[str, ...]:
-    """Return one mechanism's latencies in milliseconds, as text."""
+    """Return the latencies of one mechanism in milliseconds, as text."""
     seconds = (*call.cold, *call.warm, call.single)
     return (call.name, *(significant(1000 * value, 2) for value in seconds))
 
 
 def environment(peers: Mapping[str, str], settings: Settings) -> dict[str, Any]:
-    """Describe machine and versions."""
+    """Return machine and versions as text."""
     ours = {name: version(name) for name in ("deniable", "numpy", "numba", "cryptography")}
     return {
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -140,7 +140,7 @@ def environment(peers: Mapping[str, str], settings: Settings) -> dict[str, Any]:
 
 
 def processor() -> str:
-    """Return the processor's name, as far as the system tells it."""
+    """Return the name of the processor, as far as the system gives it."""
     cpuinfo = Path("/proc/cpuinfo")
     if not cpuinfo.exists():
         return platform.processor()
@@ -151,7 +151,7 @@ def processor() -> str:
 
 
 def write_files(comparisons: Sequence[Comparison], described: Mapping[str, Any], folder: Path) -> list[Path]:
-    """Write latest.csv (one row per comparison), latest.json (every round) and latest.md; return their paths."""
+    """Write latest.csv (one row per comparison), latest.json (all rounds) and latest.md; return their paths."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"latest.{ending}" for ending in ("csv", "json", "md")]
     header = (*COLUMNS, "bound", "words", "peer reports per round", "our error", "peer error", "peer form", "peer call")
@@ -188,7 +188,7 @@ def lines_of(rows: Sequence[Sequence[str]]) -> str:
 
 
 def server_times(comparisons: Sequence[Comparison], n: int = 1_000_000) -> list[str]:
-    """Return one line per peer whose collector was taken apart: n reports tallied, and all values decoded."""
+    """Return one line per peer whose collector was measured in parts: n reports tallied, all values decoded."""
     lines = []
     for tally in (one for one in comparisons if one.verb == "tally"):
         decode = next(

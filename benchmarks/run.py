@@ -1,4 +1,4 @@
-"""Runs the cases: ours and the peers' in turn, round after round."""
+"""Run the cases: ours and the peers' in turn, round after round."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from benchmarks.peers import PeerProcess
 
 @dataclass(frozen=True)
 class Comparison:
-    """A verb of a case against one peer, all rounds.
+    """All rounds of one verb of a case against one peer.
 
     Parameters
     ----------
     ours, limits, theirs : list of Timing
-        Our call, the cost of its random bits (or of reading the reports) alone, and the peer's call.
+        Timings of our call, of its random bits (or of reading the reports) alone, and of the peer's call.
     words : float
-        64-bit random words per report that we draw; 0 for the collector's verbs.
+        Number of 64-bit random words that we draw per report; 0 for the collector's verbs.
     called, form : str
-        What was called in the peer, and the form in which it was fastest.
+        Name of the peer's call, and the form in which it was fastest.
     our_error, their_error : float
-        Mean absolute errors of the two estimates, each at its own n; NaN for all verbs but aggregate.
+        Mean absolute errors of the two estimates, each at its own n; NaN except for aggregate.
     """
 
     case: Case
@@ -41,17 +41,17 @@ class Comparison:
 
     @property
     def ratio(self) -> Spread:
-        """How many times more a report costs the peer."""
+        """Processor time of a report by the peer over ours."""
         return ratios(self.ours, self.theirs)
 
     @property
     def bound(self) -> Spread:
-        """The ratio if nothing but the random bits (or reading the reports) had to be paid."""
+        """The ratio if only the random bits (or reading the reports) cost time."""
         return ratios(self.limits, self.theirs)
 
     @property
     def goal(self) -> float | None:
-        """Smallest acceptable ratio, if there is one."""
+        """Smallest acceptable ratio, or None."""
         return self.case.goals.get(self.verb)
 
     @property
@@ -66,20 +66,20 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Settings:
-    """How much is measured.
+    """Sizes and repetitions of the measurement.
 
     Parameters
     ----------
     contributors : int
-        Our n.
+        Number of contributors, on our side.
     rounds : int
-        Repeats; in each, ours, its limit and every peer run one after the other.
+        Number of rounds. In a round, our call, its limit and all peers run one after the other.
     seconds : float
-        Processor time of one measurement of a peer; ours gets half of it, at least one call.
+        Processor time of one measurement of a peer. Ours takes half of it, and at least one call.
     seed : int
-        Of the contributors' answers.
+        Seed of the contributors' answers.
     secure : bool
-        Our randomness from `SecureRandomness`.
+        Whether our randomness is `SecureRandomness`.
     """
 
     contributors: int = 1_000_000
@@ -93,7 +93,7 @@ QUICK = Settings(contributors=100_000, rounds=2, seconds=0.2)
 
 
 def run_case(case: Case, settings: Settings, peers: PeerProcess, note: Callable[[str], None]) -> list[Comparison]:
-    """Measure the verbs of a case against each of its peers."""
+    """Measure the verbs of a case against each peer."""
     answers = true_answers(case, settings.contributors, settings.seed)
     if peers.data(case, settings.contributors, settings.seed) != digest(answers):
         raise RuntimeError(f"the two environments made different answers for {case.name}")

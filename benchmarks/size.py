@@ -1,6 +1,6 @@
-"""Statements of the library by package, now and at another revision: ``python -m benchmarks.size [--since REV]``.
+"""Count statements by package, now and at another revision: ``python -m benchmarks.size [--since REV]``.
 
-A *statement* is a statement node of the syntax tree: not a line, and not changed by a formatter. Docstrings count.
+A *statement* is a statement node of the syntax tree, so that a formatter does not change the count. Docstrings count.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).parents[1]
 APART = ("research", "service", "testing")
-"""Packages that are not counted to the main house: what is here to study, the collector, and laws for other authors."""
+"""Packages outside the main part of the library: code for studies, the collector, and contracts for other authors."""
 
 GOALS_SET = "2b5ad7ea"
-"""The revision at which the goals for the sizes were set."""
+"""Revision at which the goals for the sizes were set."""
 
 ADDED = {
     "regression": ("models", "cli/fit", "report/fits", "core/report_likelihood", "planning/coefficient_plan"),
@@ -41,7 +41,7 @@ ADDED = {
         "leakage/totals/deltas",
     ),
 }
-"""Features of the main house that were added since then: packages, and modules without their ending."""
+"""Features added to the main part since then: packages, and modules without their suffix."""
 
 
 def statements(source: str) -> int:
@@ -50,7 +50,7 @@ def statements(source: str) -> int:
 
 
 def modules(revision: str | None = None) -> Iterator[tuple[PurePosixPath, str]]:
-    """Yield the path below `src/deniable` and the text of every module: of the working tree, or of a revision."""
+    """Yield path below `src/deniable` and text of each module, of the working tree or of a revision."""
     source = PurePosixPath("src/deniable")
     if revision is None:
         for path in sorted((ROOT / source).rglob("*.py")):
@@ -65,7 +65,7 @@ def modules(revision: str | None = None) -> Iterator[tuple[PurePosixPath, str]]:
 
 
 def sizes(revision: str | None = None) -> Counter[str]:
-    """Return the statements of every package; modules that are in none are under "deniable"."""
+    """Return the number of statements of each package; modules outside of packages count under "deniable"."""
     counted: Counter[str] = Counter()
     for path, text in modules(revision):
         counted[path.parts[0] if len(path.parts) > 1 else "deniable"] += statements(text)
@@ -73,7 +73,7 @@ def sizes(revision: str | None = None) -> Counter[str]:
 
 
 def added() -> Counter[str]:
-    """Return the statements of every feature of the main house that was added since the goals were set."""
+    """Return the statements of each feature that was added to the main part since the goals were set."""
     counted: Counter[str] = Counter()
     for path, text in modules():
         for feature, places in ADDED.items():
@@ -83,12 +83,12 @@ def added() -> Counter[str]:
 
 
 def main_house(counted: Counter[str]) -> int:
-    """Return the statements of all packages that are not `APART`."""
+    """Return the number of statements of all packages that are not in `APART`."""
     return sum(count for package, count in counted.items() if package not in APART)
 
 
 def draw(now: Counter[str], before: Counter[str], since: str, path: Path) -> None:
-    """Draw the packages as bars, before and now, the largest first."""
+    """Draw the packages as bars, before and now; the largest package is first."""
     from matplotlib.figure import Figure
 
     packages = sorted(now | before, key=lambda package: now[package])
@@ -105,7 +105,7 @@ def draw(now: Counter[str], before: Counter[str], since: str, path: Path) -> Non
 
 
 def main() -> None:
-    """Print the statements of every package, and draw them beside an earlier revision's."""
+    """Print the number of statements of each package, and draw them beside those of an earlier revision."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--since", help="revision to compare with")
     parser.add_argument("--picture", type=Path, help="with --since: PNG file for the bar chart")

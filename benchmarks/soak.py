@@ -1,7 +1,8 @@
-"""Many short runs of the command line, one after the other: each must end with its exit status, and nothing else.
+"""Run the command line many times; each run must end with its expected exit status and no other error.
 
-``python -m benchmarks.soak [runs] [result.json]``, or ``make soak``. Most of the runs end in an error while the CSV
-parser is still reading ahead: there a thread of the parser once met the interpreter's exit, once in 20 to 150 runs.
+``python -m benchmarks.soak [runs] [result.json]``, or ``make soak``. Most runs end in an error while the CSV parser is
+still reading ahead. There, a thread of the parser once collided with the exit of the interpreter, in one of 20 to 150
+runs.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from deniable.survey.schema import Attribute, Schema
 
 RUNS = 300
 LONG = 400_000
-"""Rows that take the parser several blocks."""
+"""Number of rows that give the parser several blocks."""
 
 CASES = {
     "empty.csv": 2,
@@ -34,11 +35,11 @@ CASES = {
     "cut.csv.gz": 2,
     "good.csv": 0,
 }
-"""Files of answers, and the exit status of randomising each."""
+"""Files of answers, and the expected exit status of randomising each file."""
 
 
 def write_cases(directory: Path) -> None:
-    """Write a collection and the files of answers."""
+    """Write a collection and all files of answers."""
     survey = Collection(Schema((Attribute("smoker", ("yes", "no")),)), GRR(k=2, epsilon=1.0))
     survey.save(directory / "survey.json")
     many = b"yes\n" * LONG
@@ -52,7 +53,7 @@ def write_cases(directory: Path) -> None:
 
 
 def soak(runs: int, directory: Path) -> dict[str, Any]:
-    """Run the cases in turn, and return how often each status was seen, with what the unexpected said."""
+    """Run the cases in turn; return how often each status occurred, and the output of unexpected runs."""
     write_cases(directory)
     seen: dict[str, Counter[int]] = {name: Counter() for name in CASES}
     unexpected = []
@@ -81,7 +82,7 @@ def soak(runs: int, directory: Path) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Soak, write the result, and return 1 if a run ended otherwise than it must."""
+    """Run all cases, write the result, and return 1 if a run ended unexpectedly."""
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else RUNS
     output = Path(sys.argv[2] if len(sys.argv) > 2 else "results/soak.json")
     with tempfile.TemporaryDirectory() as directory:

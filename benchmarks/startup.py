@@ -1,4 +1,4 @@
-"""What a fresh process pays: importing the library, compiling the loops, and making one report without a compiler."""
+"""Measure a fresh process: importing the library, compiling the loops, and making one report without a compiler."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ STARTS = {
         arguments=["randomize", "survey.json", "answers.csv", "-o", "reports.parquet", "--allow-repeat", "--force"]
     ),
 }
-"""What people start, each in a process of its own; compared with importing numpy."""
+"""Programs that people start, each in its own process; they are compared with importing numpy."""
 
 MOST = {"import deniable": 1.5, "one GRR report": 3.0, "deniable --help": 3.0, "randomize of a small file": 8.0}
-"""Largest ratios to ``import numpy`` that are accepted."""
+"""Largest acceptable ratios to ``import numpy``."""
 
 FIRST_CALL = """
 import json, sys, time
@@ -74,7 +74,7 @@ COMPILED_ROWS = 10_000
 
 @dataclass(frozen=True)
 class FirstCall:
-    """Seconds of processor time of the first call in a fresh process, per mechanism.
+    """Processor seconds of a mechanism's first call in a fresh process.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class FirstCall:
     single : float
         `randomize` of one report, interpreted.
     single_again : float
-        The same once more.
+        `randomize` of a second report, interpreted.
     """
 
     name: str
@@ -110,9 +110,9 @@ def import_times(modules: Sequence[str] = ("numpy", "numba", "deniable"), repeat
 
 
 def start_ratios(repeats: int = 5) -> dict[str, float]:
-    """Return the processor time of every start as a ratio to that of importing numpy: the least of several, in turns.
+    """Return for each start its processor time over that of importing numpy, as the least of several.
 
-    The bare interpreter is part of both.
+    The starts take turns. Both times include the bare interpreter.
     """
     taken: dict[str, list[float]] = {name: [] for name in ("import numpy", *STARTS)}
     with tempfile.TemporaryDirectory() as folder:
@@ -130,7 +130,7 @@ def start_ratios(repeats: int = 5) -> dict[str, float]:
 
 
 def first_call(case: Case) -> FirstCall:
-    """Return the latency of a mechanism's first calls."""
+    """Return the latency of the first calls of a mechanism."""
 
     def fresh(rows: int, cache: str) -> dict[str, Any]:
         argument = json.dumps([case.name, case.sizes, case.budgets, rows])

@@ -1,4 +1,4 @@
-"""Write what is made from the code into the pages: ``python -m docs.making``."""
+"""Write the parts of pages that are made from the code: ``python -m docs.making``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from deniable.core.outputs import write_text
 
 
 def main() -> None:
-    """Write all of them anew."""
+    """Write all made parts of pages."""
     docs = ROOT / "docs"
     (docs / "mechanisms").mkdir(exist_ok=True)
     for path, text in {**names.pages(), **mechanisms.pages()}.items():

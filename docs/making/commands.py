@@ -1,4 +1,4 @@
-"""The parameters of every command as tables of `docs/cli.md`, made from what `--help` says."""
+"""Tables of command parameters in `docs/cli.md`, made from the text of `--help`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def parameters(name: str) -> list[Any]:
 
 
 def name(parameter: Any) -> str:
-    """Return what a parameter is called: an argument's word, or an option's longest spelling."""
+    """Return the name of a parameter: the word of an argument, or the longest spelling of an option."""
     if parameter.param_type_name == "argument":
         return str(parameter.metavar)
     return str(max(parameter.opts, key=len))
@@ -55,7 +55,7 @@ def _in_markdown(said: str) -> str:
 
 
 def with_tables(page: str) -> str:
-    """Return the reference with every command's table as it is now, where the command's section has the markers."""
+    """Return the reference with up-to-date tables in the sections of commands that have markers."""
     before, *sections = re.split(r"(?=^## `deniable )", page, flags=re.M)
     made = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.S)
     for place, section in enumerate(sections):

@@ -1,7 +1,7 @@
-"""A built site in a browser, from its files: ``python -m docs.making.looking build/site``.
+"""Check a built site in a browser, opened from its files: ``python -m docs.making.looking build/site``.
 
-No page is wider than a phone of 320 pixels, none asks a network for anything, a search from the file finds, and
-pictures of the site are taken anew into `docs/screenshots`.
+No page may be wider than a phone of 320 pixels, and no page may ask a network for anything. Searches must work from
+files. Pictures of the site are taken anew into `docs/screenshots`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PICTURES = {
     "site-390-dark": ("docs/epsilon", 390, "dark", "article img"),
     "site-1200-light": ("docs/concepts", 1200, "light", "html"),
 }
-"""Kept pictures: page, width, colours, and what is at their top."""
+"""Pictures to keep: page, width, colour scheme, and the element at the top."""
 
 SEARCHED = "/found|did not match/.test(document.querySelector('p.search-summary')?.innerText)"
 
@@ -30,7 +30,7 @@ TO_THE_TOP = "one => window.scrollTo({top: one.getBoundingClientRect().top + scr
 
 
 class Look:
-    """A browser on a built site, and every address that its pages asked for."""
+    """A browser with a built site, and all addresses that its pages asked for."""
 
     def __init__(self, running: Browser, site: Path) -> None:
         self.running, self.site = running, site.resolve()
@@ -45,7 +45,7 @@ class Look:
             yield page
 
     def too_wide(self) -> list[str]:
-        """Return the pages that a narrow phone would have to be moved sideways for."""
+        """Return the pages that readers on a narrow phone would have to scroll sideways."""
         found = []
         for name in [*all_pages(), "search", "genindex"]:
             with self.page(name) as page:
@@ -66,7 +66,7 @@ class Look:
         return found
 
     def without_copy_button(self) -> list[str]:
-        """Return the pages whose code cannot be copied with one button, or whose output can."""
+        """Return the pages that have code without a copy button, or output with one."""
         found = []
         for name in ("docs/tutorial", "docs/answers", "docs/mechanisms/grr"):
             with self.page(name, 1200) as page:
@@ -77,7 +77,7 @@ class Look:
         return found
 
     def pictures(self, folder: Path) -> None:
-        """Take the kept pictures."""
+        """Take the pictures to keep."""
         for name, (place, width, scheme, top) in PICTURES.items():
             with self.page(place, width, scheme) as page:
                 page.locator(top).first.evaluate(TO_THE_TOP)
@@ -85,7 +85,7 @@ class Look:
 
 
 def main(site: Path) -> None:
-    """Look at everything, say what is wrong, and fail if anything is."""
+    """Run all checks, print the faults, and fail if there are any."""
     with browser() as running:
         look = Look(running, site)
         found = look.results(["interval", *(word for page in WORDS.values() for word in page)])

@@ -1,4 +1,4 @@
-"""A page for each mechanism: what it does, when to take it, its error, code with its output, and its source.
+"""Pages of the mechanisms: purpose, use, error, code with its output, and source of each.
 
 The pages are made from the classes' cards and docstrings; errors are computed. `docs/mechanisms.md` lists them.
 """
@@ -34,7 +34,7 @@ DECODING = {
     "compares": "one comparison for every report and every value",
     "transform": "one transform, all values",
 }
-"""Cost of decoding, in the cell of a table."""
+"""Cost of decoding, as the text of a table cell."""
 
 DECODES = {
     "counts": "The collector keeps counters and computes the estimates directly from the counters",
@@ -42,7 +42,7 @@ DECODES = {
     "transform": "The collector keeps counters, and one transform turns them into the estimates of all frequencies",
     "varies": "The hash family decides how the collector decodes reports. The parameter `family` explains each family",
 }
-"""Cost of decoding, in a sentence."""
+"""Cost of decoding, as a sentence."""
 
 ONE_QUESTION = (
     "The question has k possible answers, numbered from 0 to k-1. The number of an answer is its *code*. The number of "
@@ -74,7 +74,7 @@ WAVE_POINTS = (5, 11, 101)
 
 
 class Errors(NamedTuple):
-    """A table of errors: what it shows in words, its first columns, and a number per number of contributors."""
+    """A table of errors: its description, its first columns, and one number per number of contributors."""
 
     said: str
     head: tuple[str, ...]
@@ -95,7 +95,7 @@ def half_width(variance: float) -> float:
 
 
 def _planned(names: Sequence[str], sizes: Sequence[int], count: int = 1, said: str = HALF_WIDTH) -> Errors:
-    """Return the errors that a plan states, for each name and size."""
+    """Return the errors that a plan gives, for each name and size."""
     rows = []
     for name in names:
         for k in sizes:
@@ -115,7 +115,7 @@ def _planned(names: Sequence[str], sizes: Sequence[int], count: int = 1, said: s
 
 
 def _built(name: str, sizes: Sequence[int], contributors: tuple[int, ...], **given: Any) -> Errors:
-    """Return errors from the variance of mechanisms that are built for k values and n contributors."""
+    """Return errors from the variance of mechanisms built for k values and n contributors."""
     cls: Any = mechanism_class(name)
     accepted = inspect.signature(cls).parameters
     rows = []
@@ -249,10 +249,10 @@ SPECIAL: dict[str, Callable[[], Errors]] = {
     "CoupledOUE": lambda: _coupled("CoupledOUE", (16, 1_000)),
     "ReportCoupledRR": lambda: _coupled("ReportCoupledRR", (2,)),
 }
-"""Mechanisms whose error is not that of one planned frequency."""
+"""Mechanisms whose error is not the planned error of one frequency."""
 
 SLOW = ("PairSample", "QuotaUnary", "Corr-RR")
-"""Mechanisms whose errors take seconds."""
+"""Mechanisms whose errors take seconds to compute."""
 
 
 @cache
@@ -302,13 +302,13 @@ def link(name: str, folder: str = "mechanisms/") -> str:
 
 
 def _sections(docstring: str) -> dict[str, str]:
-    """Return the parts of a NumPy docstring by their headings; what comes before is ""."""
+    """Return the sections of a NumPy docstring by heading; the text before the first heading is under ""."""
     begin, *rest = re.split(r"(?m)^([A-Z][a-z]+)\n-{3,}\n", docstring)
     return {"": begin.strip(), **dict(zip(rest[::2], (part.strip("\n") for part in rest[1::2]), strict=True))}
 
 
 def sentences(text: str) -> str:
-    """Return the clauses of a card, which semicolons separate, as sentences."""
+    """Return the semicolon-separated clauses of a card as sentences."""
     return " ".join(f"{clause[0].upper()}{clause[1:]}." for clause in text.split("; "))
 
 
@@ -334,14 +334,14 @@ def _title(page: str) -> str:
 
 
 def _namespace(cls: type) -> str:
-    """Return the page of names that has the class."""
+    """Return the page of names that lists the class."""
     parts = cls.__module__.split(".")
     known = {"oracles", "records", "designs"}
     return parts[1] if parts[1] in known else {"dealt": "dealt"}.get(parts[2], "")
 
 
 def _symbols(cls: Any, card: Card) -> list[str]:
-    """Return what the words and symbols of a page mean, in sentences."""
+    """Return sentences that explain the words and symbols of a page."""
     given = inspect.signature(cls).parameters
     said = [SEVERAL_QUESTIONS] if "sizes" in given else [ONE_QUESTION] if {"k", "sketch"} & given.keys() else []
     said += [DEALER] if card.group == "dealt" else []
@@ -410,7 +410,7 @@ def page(name: str, card: Card) -> str:
 
 
 def pages(without: Sequence[str] = ()) -> dict[str, str]:
-    """Return the list of mechanisms and the page of each but some, by their paths below `docs`."""
+    """Return the list of mechanisms and a page for each (with some exceptions), by their paths below `docs`."""
     lines = [
         "# Mechanisms, one page each",
         "",

@@ -1,7 +1,8 @@
-"""All mechanisms and all public names as pages of the documentation.
+"""Pages of all mechanisms and of all public names.
 
-The table of mechanisms is made from their cards, between two markers of ``choosing.md``. The pages of names, ``api.md``
-and ``api/``, are made from what the namespaces list: a line per name in the file, its whole docstring on the site.
+The tables of mechanisms are made from their cards, between two markers of ``choosing.md``. The pages of names,
+``api.md`` and ``api/``, are made from the lists of the namespaces. The file has one line per name, and the site has the
+whole docstring.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ PAGES = {
         "deniable.research.dealt.dealt",
     ),
 }
-"""The namespaces of every page of names, in their order. A name in several has its docstring in the last of them."""
+"""Namespaces of each page of names, in order. A name in several namespaces has its docstring in the last of them."""
 
 TITLES = {"bases": "Bases of mechanisms"}
 
@@ -59,7 +60,7 @@ WORDS = {
     "another attribute. The released attribute is called X_j, and the other attribute is called X_i. The page [What a "
     "release leaks](../theory/leakage.md) defines all figures.",
 }
-"""First sentences of pages of names, for pages whose lines use a word that needs an explanation."""
+"""First sentences of the pages of names whose lines use a word that needs an explanation."""
 
 ALIASES = {
     "Progress": "Type of a function that is called after every batch with the numbers done and in total, in rows or "
@@ -68,11 +69,11 @@ ALIASES = {
 """Lines for names of types that have no docstring."""
 
 PINNED = {"deniable.engines.spark": ["aggregate", "randomize"], "deniable.engines.duckdb": ["aggregate"]}
-"""Public functions of modules whose other names are only for the tasks of their engine."""
+"""Public functions of modules whose other names are only for the engine's own tasks."""
 
 
 def shelves() -> str:
-    """Return the tables of all mechanisms in Markdown, one for each group."""
+    """Return the tables of all mechanisms in Markdown, one per group."""
     lines = []
     for group in get_args(Group):
         lines += ["", f"### {group.capitalize()}", "", "| name | class | use it | one report | decoding |"]
@@ -87,7 +88,7 @@ def shelves() -> str:
 
 
 def with_shelves(page: str) -> str:
-    """Return a page with the tables between its markers as they are now."""
+    """Return a page with up-to-date tables between its markers."""
     before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}\n\n{shelves()}\n\n{END}{after}"
@@ -126,7 +127,7 @@ def _page(page: str, title: str, namespaces: tuple[str, ...]) -> str:
 
 @cache
 def public_names(namespace: str) -> dict[str, Any]:
-    """Return what a namespace offers, by name: what it lists, or else what has a docstring and is from there."""
+    """Return the objects of a namespace by name: those it lists, or else its own objects with a docstring."""
     package = importlib.import_module(namespace)
     own = [name for name in vars(package) if _own(package, name)]
     listed = PINNED.get(namespace) or vars(package).get("__all__") or own
@@ -153,7 +154,7 @@ def home(name: str, namespace: str) -> str:
 
 
 def with_docstrings(page: str, text: str) -> str:
-    """Return a page of names as the site shows it: docstrings in place of lines, or links to where they are."""
+    """Return a page of names for the site, with docstrings instead of lines, or links to the docstrings."""
     if not re.fullmatch("docs/api/[a-z]+", page):
         return text
     shown, namespace = [], PAGES[page.rpartition("/")[2]][0]
@@ -179,12 +180,12 @@ def _shown(name: str, namespace: str, line: str) -> str:
 
 @cache
 def linked() -> frozenset[str]:
-    """Return the names that a docstring can lead to by the name alone."""
+    """Return the names to which a docstring can link by the name alone."""
     return frozenset(name for page in PAGES.values() for namespace in page for name in public_names(namespace))
 
 
 def place(spelled: str) -> str:
-    """Return the public name of what a page spells ``deniable...``, module and all, or ""; members too."""
+    """Return the public name (or member) for a name that a page spells with its module, ``deniable...``, or ""."""
     parts = spelled.removesuffix("()").split(".")
     for last in (1, 2) if parts[0] == "deniable" else ():
         owner, member = parts[max(0, len(parts) - last)], parts[len(parts) - last + 1 :]

@@ -1,7 +1,7 @@
-"""Navigation of the site, read from the links of `docs/index.md`: one list, for readers of files and of pages.
+"""Navigation of the site, read from the links of `docs/index.md`, so that file readers and the site share one list.
 
-A heading of the second level is a part of the sidebar, the links below it its pages, in their order. The page of names
-(`docs/api.md`) and that of mechanisms (`docs/mechanisms.md`) have the pages of their folders below themselves.
+Each second-level heading is a part of the sidebar, and the links below the heading are the pages of that part, in
+order. The pages `docs/api.md` and `docs/mechanisms.md` have the pages of their folders below themselves.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ NAMES = "docs/api"
 MECHANISMS = "docs/mechanisms"
 
 PLAIN = ("spss", "output")
-"""Languages of blocks that nobody colours."""
+"""Languages of code blocks without syntax colours."""
 
 
 def pages_of(text: str, page: str) -> list[str]:
-    """Return the pages that a page of Markdown links to, without repetition, as paths from the root without suffix."""
+    """Return the pages that a Markdown page links to, without repetition, as paths from the root without suffix."""
     linked = re.findall(r"\]\(([^)#:]+)\.md\)", text)
     return list(dict.fromkeys(posixpath.normpath(f"{posixpath.dirname(page)}/{target}") for target in linked))
 
@@ -33,7 +33,7 @@ def parts() -> dict[str, list[str]]:
 
 
 def below(page: str) -> list[str]:
-    """Return the pages of the folder that has a page's name, in the order of the links to them."""
+    """Return the pages in the folder with the name of a page, in the order of the page's links to them."""
     text = (ROOT / f"{page}.md").read_text(encoding="utf-8")
     return [one for one in pages_of(text, page) if one.startswith(f"{page}/")]
 
@@ -45,13 +45,13 @@ def all_pages() -> list[str]:
 
 
 def toctree(pages: list[str], caption: str = "") -> str:
-    """Return a hidden table of contents, as MyST writes one."""
+    """Return a hidden table of contents in MyST syntax."""
     options = [":hidden:", *([f":caption: {caption}"] if caption else [])]
     return "\n".join(["", "```{toctree}", *options, "", *(f"/{page}" for page in pages), "```", ""])
 
 
 def without_folders(page: str, text: str) -> str:
-    """Return a page whose links to folders of the project, and to pages that the site lacks, are their words alone."""
+    """Return a page with plain words instead of links to folders of the project and to pages that the site lacks."""
     here = (ROOT / page).parent
 
     def elsewhere(target: str) -> bool:
@@ -62,7 +62,7 @@ def without_folders(page: str, text: str) -> str:
 
 
 def with_navigation(page: str, text: str) -> str:
-    """Return a page with what the sidebar needs of it."""
+    """Return a page with the additions that the sidebar needs."""
     if page == START:
         return text + "".join(toctree(pages, caption) for caption, pages in parts().items())
     return text + toctree(below(page)) if page in (NAMES, MECHANISMS) else text

@@ -1,6 +1,7 @@
 """Check that a built site is complete and needs no network: ``python -m docs.making.offline build/site``.
 
-Every file that a page loads must be part of the site. Every link to a page, or to a place in a page, must lead there.
+Every file that a page loads must be part of the site. Every link to a page, or to a place in a page, must have a
+target.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def _broken(path: Path, link: str) -> bool:
 
 
 def faults(site: Path) -> list[str]:
-    """Return what is wrong with a built site, a line each."""
+    """Return the faults of a built site, one line each."""
     found = []
     for path in sorted(site.rglob("*.html")):
         page, name = _parsed(path), path.relative_to(site)
@@ -69,7 +70,7 @@ def faults(site: Path) -> list[str]:
 
 
 def main(site: Path) -> None:
-    """Print what is wrong, and fail if anything is."""
+    """Print the faults, and fail if there are any."""
     found = faults(site)
     print("\n".join(found) or f"{site}/index.html is complete and needs no network")
     sys.exit(bool(found))

@@ -1,4 +1,4 @@
-"""Output under code: every block of Python that prints is followed by what it printed."""
+"""Output below code: every Python block that prints is followed by its output."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from pathlib import Path
 BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```\n(?:\n```output\n(?P<shown>.*?)^```\n)?", re.M | re.S)
 
 ELSEWHERE = ("README.md", "docs/epsilon.md", "docs/templates/consent.md")
-"""Pages that show what their code prints in another way."""
+"""Pages that show the output of their code in another form."""
 
 NEEDS_DATA = ("docs/stories/health.md", "docs/stories/smoking.md")
-"""Pages whose output is that of data which not everybody has."""
+"""Pages whose code needs data that not everyone has."""
 
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
 
 
 def with_outputs(name: str, text: str) -> str:
-    """Run a page's Python from top to bottom, and return the page with what each block printed below it."""
+    """Run a page's Python blocks from top to bottom; return the page with the output below each block."""
     module = types.ModuleType("page")  # a module of its own, so that classes of the page can be pickled
 
     def run(block: re.Match[str]) -> str:
@@ -56,7 +56,7 @@ def _close(one: str, other: str) -> bool:
 
 
 def main(docs: Path) -> None:
-    """Write the output of all pages anew."""
+    """Write the output on all pages anew."""
     for path in sorted(docs.rglob("*.md")):
         name = f"docs/{path.relative_to(docs)}"
         text = path.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Words that people type into the search of the site, and the page that each must find."""
+"""Words that people type into the search of the site, and the page that each word must find."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ WORDS: dict[str, tuple[str, ...]] = {
     "docs/extending": ("plugin", "custom mechanism"),
     "docs/cli": ("command line", "terminal"),
 }
-"""Words of a page that the search finds besides those that are on it."""
+"""Extra search words of a page, for words that are not on the page."""
 
 
 def with_words(page: str, text: str) -> str:
-    """Return a page with its words for the search, as MyST reads them."""
+    """Return a page with its search words in MyST syntax."""
     if page not in WORDS:
         return text
     single = sorted({word for said in WORDS[page] for word in said.split()})
