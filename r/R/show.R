@@ -1,4 +1,4 @@
-# Tables and plots of estimates.
+# This file has tables and plots of estimates.
 
 as.data.frame.deniable_estimate <- function(x, row.names = NULL, optional = FALSE, ..., level = 0.95,
                                             target = c("contributors", "population")) {

@@ -590,7 +590,7 @@ class Estimate(Questions, Shown):
         if not self.samples:
             return None
         scores, held = weights if self.part is None else self.part.weights(weights), self._held
-        # All other values count for nothing, so one more score of 0 stands for them.
+        # All other values count for nothing, so one more score of 0 is enough for them.
         if self.support is not None and self.support.k > len(scores):
             scores, held = np.append(scores, 0.0), np.append(held, max(0.0, 1 - held.sum()))
         return bounded_sum(self.samples, scores, value, held, whole=whole, classes=classes)

@@ -272,13 +272,13 @@ def _noise_absent(k: int, omega: int, p: Fraction) -> Fraction:
 # This part draws how often each value is in many random subsets, without drawing the subsets.
 #
 # Subsets that have equally many elements in a range of values are exchangeable there. So a histogram of that number is
-# all that needs to be known about the range. Ranges are halved again and again. Of the r elements that a uniform subset
-# has in a range, the number in the left half is hypergeometric; given the numbers in both halves, these are
-# independent. One multinomial for each r therefore draws the histograms of both halves. Once a range is a single value,
-# the subsets with one element there are its count.
+# all that needs to be known about the range. Ranges are halved again and again. If a uniform subset has r elements in a
+# range, their number in the left half is hypergeometric. Given the numbers in both halves, the elements of the halves
+# are independent. One multinomial for each r therefore draws the histograms of both halves. Once a range is a single
+# value, the subsets with one element there are its count.
 #
-# Contributors who report their own value for certain, and a uniform subset of the others, wait in a histogram of their
-# own until the range is their value.
+# Some contributors report their own value for certain, and a uniform subset of the others. They wait in a histogram of
+# their own until the range is their value.
 
 Histogram = NDArray[np.int64]
 

@@ -41,8 +41,9 @@ MAX_HEIGHT = 24.0
 # This is Okabe and Ito's palette. Every mark is told apart by its shape as well.
 BLUE, VERMILLION, GREY = "#0072B2", "#D55E00", "#5f5f5f"
 
-# These are inches: the widths of pictures of one column and of two, the space at their edges, a row of a chart, its
-# axis, a key, and the height of nine points. The last number is how many characters of one point an inch has.
+# All numbers but the last are inches. The first two are the widths of pictures of one column and of two. The others are
+# the space at the edges, a chart's row, its axis, a key, and the height of nine points. The last number is how many
+# characters of one point an inch has.
 _ONE, _TWO, PAD, ROW, AXIS, _KEY, LINE_HEIGHT, _CHARACTERS = 8.0, 11.0, 0.2, 0.27, 0.24, 0.3, 0.175, 125.0
 GAP = 0.07
 _LABELS, _LABEL_LINE = 5.0, 0.15  # characters of a label in an inch of the column, and inches of one of its lines

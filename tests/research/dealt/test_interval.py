@@ -67,7 +67,8 @@ def test_jrr_of_a_hundred_is_no_wider_than_all_there_is(target: Target) -> None:
     for count in range(101):
         lower, upper = jrr.estimate(Aggregate(jrr, np.array([100 - count, count]), 100)).interval(target=target)
         assert ((lower >= 0) & (upper <= 1) & (lower <= upper)).all()
-    # Nobody holds 1. Of 50 pairs, 47 or 48 report one truth and one lie, and the others two truths.
+    # No contributor has the value 1. One truth and one lie come from 47 or 48 of 50 pairs, as expected. The other pairs
+    # report two truths.
     lower, upper = jrr.estimate(Aggregate(jrr, np.array([52, 48]), 100)).interval(target=target)
     assert lower[1] == 0
 

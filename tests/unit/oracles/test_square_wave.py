@@ -130,7 +130,7 @@ def test_the_words_of_one_report_are_frozen() -> None:
     assert (SCALE - lies) % 3 == 1  # one word is left over
     fresh = SCALE // 3
     recorded = [
-        # The columns are code, words, report
+        # The columns are code, words and report.
         (0, (0,), 3),
         (0, (far - 1,), 3),
         (0, (far,), 4),

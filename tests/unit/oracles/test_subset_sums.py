@@ -26,7 +26,7 @@ from tests.unit._goodness import always_interpreted
 Law = dict[tuple[int, ...], float]
 
 CASES = [
-    # The columns are holders of each value, uniform subsets, omega
+    # The columns are holders of each value, uniform subsets and omega.
     ((1, 0, 1), 1, 1),
     ((2, 1, 0), 0, 2),
     ((0, 0, 0, 0), 2, 2),

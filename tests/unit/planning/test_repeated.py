@@ -17,7 +17,7 @@ from deniable.planning import plan_waves, repeated, rotating_panel
 from deniable.planning.precision import mean_variance
 
 PROGRAMMES: list[tuple[int, float, int, int, dict[str, Any]]] = [
-    # The columns are k, epsilon, waves, people, and what is stated about changes
+    # The columns are k, epsilon, waves, people and the arguments about changes.
     (2, 1, 4, 4000, {}),
     (2, 4, 12, 20_000, {}),
     (2, 8, 2, 3000, {}),

@@ -175,7 +175,7 @@ class IntervalChart(Part):
         labels = [label + flag for label, flag in zip(labels, flags, strict=True)]
         largest = f"largest {len(shown)} of {total:,}" if len(shown) < total else ""
         caption = "; ".join(filter(None, [self.caption, largest]))
-        # Bars are read as numbers, which stand beside them.
+        # Bars are read by their numbers, which are printed beside them.
         numbers = list(zip(*rows, strict=True))[1:] if any(mark.kind == "bar" for mark in self.marks) else []
         headers = [textwrap.fill(name, 15) for name in self.table.header[1 : len(numbers) + 1]]
 

@@ -1,10 +1,10 @@
 "use strict";
 
-// What a questionnaire would tell, at any budget and number of contributors.
+// This page shows what a questionnaire would tell, at any budget and number of contributors.
 //
-// All laws were computed beforehand (the JSON below, made by deniable.planning.explore): for every stop of the epsilon
-// slider the variance of each question's answer times the number of contributors. This page divides, takes roots and
-// draws. Nothing is interpolated, nothing is sent.
+// deniable.planning.explore computed all variances before, and they are the JSON below. For every stop of the epsilon
+// slider the JSON has the variance of each question's answer times the number of contributors. This page divides, takes
+// roots and draws. It interpolates nothing and sends nothing.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const SVG = "http://www.w3.org/2000/svg";
@@ -24,7 +24,7 @@ const state = {
 
 // ---------------------------------------------------------------- numbers
 
-/** The variance of an estimated share, times the number of contributors, in squared fractions: a quadratic. */
+/** The variance of an estimated share, times the number of contributors. It is a quadratic of the share. */
 function shareVariance([absent, half, present], share) {
   const curved = 4 * (half - (absent + present) / 2);
   return absent + share * (present - absent) + curved * share * (1 - share);
@@ -41,7 +41,7 @@ function needed(law, span) {
   return Math.max(1, Math.ceil((law.variance * data.z ** 2) / wanted ** 2));
 }
 
-/** What the report would say: the value, and the ends of its interval within the range. */
+/** The value that the report would show, and the ends of its interval within the range. */
 function reported(question, law) {
   const { low, high } = question;
   let value = (low + high) / 2;
@@ -53,7 +53,7 @@ function reported(question, law) {
   return { value, half, from: Math.max(low, value - half), to: Math.min(high, value + half) };
 }
 
-/** A number with as many digits as its uncertainty deserves. */
+/** A number as text. The larger its uncertainty is, the fewer digits it has. */
 function digits(value, uncertainty = value) {
   return value.toFixed(uncertainty >= 100 ? 0 : uncertainty >= 0.95 ? 1 : uncertainty >= 0.095 ? 2 : 4);
 }
@@ -82,7 +82,7 @@ function shape(name, className, parent) {
   return made;
 }
 
-/** A cell of a question's row: its label on narrow screens, what it says, and a small second line. */
+/** A cell of a question's row. Its label is shown on narrow screens only. */
 function cell(row, kind, label) {
   const made = element("div", `cell ${kind}`);
   made.setAttribute("role", "cell");
@@ -220,7 +220,7 @@ function show() {
 
 // ---------------------------------------------------------------- controls
 
-/** The number that somebody typed, or null. */
+/** The number in an input, or null if it is not a number within the limits. */
 function typed(input, least, most) {
   const value = Number(input.value.replaceAll(/[,\s]/g, ""));
   const fine = input.value.trim() !== "" && value >= least && value <= most;
@@ -228,7 +228,7 @@ function typed(input, least, most) {
   return fine ? value : null;
 }
 
-/** Two digits of a number of contributors on the slider: 100, 110, 130, ... */
+/** A number of contributors on the slider, rounded to two digits: 100, 110, 130, ... */
 function rounded(value) {
   const unit = 10 ** (Math.floor(Math.log10(value) + 1e-9) - 1);
   return Math.round(value / unit) * unit;

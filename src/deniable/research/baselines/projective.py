@@ -147,10 +147,9 @@ def draw_points(
     `first` are hi = floor(B/q^e). The entry u[first] is multiplied by 1. So it is the product less <X', q lo + 1>,
     where X' is the leading e + 1 digits of X. The number of u is lo + q^e (u[first] + q hi).
     """
-    # All numbers are whole and exact in doubles. A quotient of a by b is floor((a + 1/2)/b): (a + 1/2)/b is at least
-    # 1/(2b) away from any integer, and the rounding error is smaller because a lies below 2^36. Nothing is looked up,
-    # because that takes longer than to compute it: q = N(2) - 1, q^s = (q - 1) N(s) + 1, and quotients of powers are
-    # exact.
+    # All numbers are whole and exact in doubles. A quotient of a by b is floor((a + 1/2)/b). This is exact:
+    # (a + 1/2)/b is at least 1/(2b) away from any integer, and the rounding error is smaller because a < 2^36. Powers
+    # are computed, because tables take longer: q = N(2) - 1 and q^s = (q - 1) N(s) + 1. Quotients of powers are exact.
     zero, one, half, t = 0.0, 1.0, 0.5, points.shape[0] - 1
     field, top = points[2] - 1.0, points[t] - points[t - 1]
     units, reciprocal, scale = field - 1.0, 1.0 / field, field / top

@@ -248,8 +248,8 @@ def count_hyperplanes(w: Codes, cells: Codes, p: int, low: Integers, exponent: i
     add_hyperplanes(w.astype(np.int64), cells.astype(np.int64), p, low, exponent, inverses, counters)
 
 
-# In both kernels a quotient a // p is floor((a + 1/2)/p) in doubles: (a + 1/2)/p is at least 1/(2p) > 2^-17 away from
-# any integer, and the rounding error is below 2^-19 because a/p < 2^33.
+# In both kernels a quotient a // p is floor((a + 1/2)/p) in doubles. This is exact. (a + 1/2)/p is at least 1/(2p) >
+# 2^-17 away from any integer, and the rounding error is below 2^-19 because a/p < 2^33.
 
 
 @kernel

@@ -1,4 +1,4 @@
-// The admin pages: logging in and out, what owners do, and a look at the results every ten seconds.
+// This is the script of the admin pages: it logs owners in and out, sends what they do, and fetches results regularly.
 const SECONDS = 10;
 const said = document.getElementById("said");
 const say = (text) => { if (said) said.textContent = text; };
@@ -59,7 +59,7 @@ change?.addEventListener("submit", async (event) => {
   }
 });
 
-// The policy of these pages lets no form be sent.
+// The content security policy of these pages forbids forms to be sent, so the script opens the filtered page.
 const filter = document.getElementById("filter");
 filter?.addEventListener("submit", (event) => {
   event.preventDefault();
