@@ -60,7 +60,7 @@ def _tests(results: Results) -> list[str]:
 
 
 STATED = {
-    "1,000 collections with new contributors each": "the default of --runs",
+    "intervals in 1,000 collections. Each collection": "the default of --runs",
     "chance allows around .95 in 1,000 collections": "the level, and the default of --runs",
     "We tested 1,000 collections of independent answers": "the default of --runs",
     "in each setting, at level .05": "the level",

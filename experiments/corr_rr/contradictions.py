@@ -103,7 +103,7 @@ def _tables(r: Results) -> list[Contradiction]:
             'RS+RFD\'s "final estimates are obtained via count-weighted aggregation" (4.2.2).',
             "Tables 4 and 7: the four cells of RS+RFD with n = 200, epsilon .1 and n1 of 10 or 20. 250 runs, both on equal marginals "
             "and on the data as described.",
-            f"Raw estimates have {least} to {most} times the printed error. Each raw estimate differs from the printed error by {z} standard errors "
+            f"Raw estimates have {least} to {most} times the printed error. Each of these errors differs from the printed error by {z} standard errors "
             "or more. Estimates that are clipped and normalised agree with the printed errors.",
             'Clipped estimates, too, are combined by count. The text calls the priors "normalized", and clipping is usual.',
         ),
@@ -236,7 +236,7 @@ def _phase_one(r: Results) -> list[Contradiction]:
             f"the ratio {mean(scaled[0])} on the paper's settings and {mean(scaled[1])} on the held-out settings. The best fixed "
             f"share has the ratio {mean(fixed[0])} on the paper's settings (a share of {setting('2%')}) and {mean(fixed[1])} on the held-out "
             f"settings (a share of {setting('50%')}).",
-            'The guidelines are "derived from experiments with" d = 2 and k = 4, and give no rule for other d and k. The best fixed share is larger on the held-out settings. (This is true.)',
+            'The guidelines are "derived from experiments with" d = 2 and k = 4, and give no rule for other d and k. The best fixed share is larger on the held-out settings. (We agree.)',
         ),
     ]
 
@@ -263,7 +263,7 @@ def _real(r: Results) -> list[Contradiction]:
             "Figure 11, our encodings, 200 runs, PoPETs rule. The ratio is Corr-RR's error divided by the smallest error of the others.",
             f"No at epsilon .5: Clave {at('Clave', 0.5)}, Adult {at('Adult', 0.5)}. Yes at epsilon .1: Clave {at('Clave', 0.1)}, Adult "
             f"{at('Adult', 0.1)}.",
-            'The text adds "particularly at smaller" epsilon. (This is true.) The paper used other columns, or merged the values in another way.',
+            'The text adds "particularly at smaller" epsilon. (We agree.) The paper used other columns, or merged the values in another way.',
         ),
         Contradiction(
             'On Mushroom Corr-RR "falls behind RS+RFD with a slightly larger MSE" (4.4).',

@@ -277,7 +277,7 @@ def _errata(results: Results) -> list[str]:
     rare = [f"{number_of(row, 'share', '.1%')} ± {number_of(row, 'standard error', '.1%')}" for row in many]
     beyond = [number_of(row, "largest exact/(6)", ".2f") for row in many]
     return [
-        f"random sets of {setting('2 to 12')} released attributes, {setting('300')} sets of each size",
+        f"random sets of an attribute and its {setting('2 to 12')} neighbours, {setting('300')} sets of each size",
         f"the exact total exceeds (6) in {traced(low, '.0%')} to {traced(high, '.0%')} of the sets. The excess is up to "
         f"{traced(most, '.0%')}. (The standard error of such a share is {traced(error, '.0%')} at most",
         f"By (6) the total is at most {number_of(xor, FIGURE, '.0f')}. The exact total is {setting('1')} + ln cosh {setting('1')} = "
@@ -332,7 +332,7 @@ PAGE = Page(
         "that at a cap of 1 the excess is small": "the rows above",
         "with 1 - prod(1 - delta)": "a formula",
         "arXiv 2508.12539": "the paper's number",
-        "Adult (48,842 records, 15 attributes), CelebA (202,599 x 40 bits), Cardio (70,000 x 12), LFW (13,143)": "the data sets",
+        "Adult (48,842 records, 15 attributes), CelebA (202,599 records, 40 binary attributes), Cardio (70,000 records, 12 attributes) and LFW (13,143 records)": "the data sets",
         "(n = 202,599)": "the data set",
         "n = 48,842": "the data set",
         "every record 25 times": "the default of --runs",

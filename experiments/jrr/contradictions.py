@@ -97,7 +97,7 @@ def _gaps(r: Results) -> list[Contradiction]:
         ),
         Contradiction(
             'k-JRR "consistently outperforms GRR" (4.6.3).',
-            "n = 10,000, m = 5, epsilon 1, the best parameters for the frequency f. The numbers are exact.",
+            "n = 10,000, M = 5, epsilon 1, the best parameters for a value of frequency f. The numbers are exact.",
             _kary(),
             'Section 4.6.1 leaves the choice of p and rho open. The paper adds that "its advantage over GRR diminishes as the domain size '
             'grows".',

@@ -45,7 +45,7 @@ def _attackers(results: Results) -> list[str]:
     quotes.append(
         f"JRR at a nominal epsilon of .1 leaks {of_paper} with Algorithm 1's parameters and {best} with the best"
     )
-    quotes.append(f"plain randomised response with an epsilon of {leaks} has {ratio} times the error of the JRR")
+    quotes.append(f"plain randomised response with an epsilon of {leaks} has {ratio} times the error of JRR")
     shares = "and 5 colluders' shares"
     over = results.value("attackers", shares, epsilon=0.01, share=0.05, method=ALG) / 0.01 - 1
     quotes.append(f"({traced(over, '.1%')} more at epsilon .01 with Algorithm 1's parameters)")
@@ -185,7 +185,7 @@ def _two_phases(results: Results) -> list[str]:
         assert results.text("two-groups", "against RR", share=share, first=first) == verdict
     return [
         *quotes,
-        f"(the largest of {traced(len(drawn), 'd')} z is {traced(max(drawn), '.1f')})",
+        f"The largest of the {traced(len(drawn), 'd')} z is {traced(max(drawn), '.1f')}",
         f"has the smaller error in all {traced(len(losing), 'd')} settings",
         f"the MSE of one phase without a guess is {traced(float(half['one phase, no guess']) - 1, '.1%')} larger than RR's, and "
         f"the MSE of Algorithm 1 is {traced(float(half[ALG]) - 1, '.1%')} larger",

@@ -60,7 +60,7 @@ def _kosarak(r: Results) -> list[Contradiction]:
             'HE and CMS+HE "perform the worst in" l1 and l2 (6.3)',
             f"{KOSARAK}, epsilon 1",
             f"RHR has the larger l2 loss: RHR {_l2(r, 'kosarak', 'RHR', 1, '.5f')}, HE {_l2(r, 'kosarak', 'HE', 1, '.5f')}",
-            "From epsilon 2 on the sentence is true. (This is right.)",
+            "From epsilon 2 on the sentence is true. (We agree.)",
         ),
     ]
 
@@ -79,7 +79,7 @@ def _orders(r: Results) -> list[Contradiction]:
             '"The precision of RHR lies between OCMS+RR and the other algorithms" (6.2)',
             "Gaussian data, k = n = 10,000, standard deviation 50, epsilon 1, 100 runs",
             f"RHR has a larger l2 loss than HE: RHR {_l2(r, 'gaussian', 'RHR', 1, '.3f')}, HE {_l2(r, 'gaussian', 'HE', 1, '.3f')}",
-            "From epsilon 2 on the sentence is true. (This is right.)",
+            "From epsilon 2 on the sentence is true. (We agree.)",
         ),
         Contradiction(
             'For the worst-case MSE with "no prior knowledge", the paper takes f* = 1 (after Theorem 3.7). Section 6.3 compares this sketch with RHR, HE and '
@@ -87,7 +87,7 @@ def _orders(r: Results) -> list[Contradiction]:
             f"{KOSARAK}, epsilon 4; parameters chosen by our function `OCMS`",
             f"The sketch for f* = {setting(1)} has the larger worst-case MSE. The measured worst-case MSE is {_worst(r, 'OCMS-MSE', 4)} for the sketch for "
             f"f* = {setting(1)}, and {_worst(r, 'OCMS', 4)} for the sketch for the l1 and l2 losses. The calculated numbers are {costs('OCMS-MSE')} and {costs('OCMS')}.",
-            "f* = 1 bounds the worst case over all data. (This is true.) A known f* gives a smaller error.",
+            "f* = 1 bounds the worst case over all data. (We agree.) A known f* gives a smaller error.",
         ),
         Contradiction(
             "The l2 loss of RHR is of order d/min(epsilon, epsilon^2) (Table I).",
@@ -176,16 +176,16 @@ def _formulas(r: Results) -> list[Contradiction]:
             "The listing has a slip. The author's code inverts the matrix and is right, so no published figure suffers.",
         ),
         Contradiction(
-            "Theorem 3.5 holds for alpha up to sqrt(E n/(m-1)).",
+            "Theorem 3.5 bounds the probability of an error of alpha standard deviations or more. It holds for alpha up to sqrt(E n/(m-1)).",
             "f = 0, epsilon 1, m = 4; exact",
             f"The proof assumes that the delta of the Chernoff bound is at most {setting('1')}. At the end of the range, this delta is {fact('Theorem 3.5', '.2f')}.",
             "For alpha up to sqrt(n/(m-1)) nothing changes.",
         ),
         Contradiction(
-            "The recursive CMS is a CMS with m1 m2/(m1 + m2 - 1) cells (4.5).",
+            "The recursive CMS hashes to m1 cells, and then to m2 cells. It is a CMS with m1 m2/(m1 + m2 - 1) cells (4.5).",
             "CMS+HE, epsilon 1, m1 = 16, f = 0; exact",
             f"The collision probability of the recursive CMS is that of such a CMS, but its variance is {fact('Section 4.5', '.0%')} larger.",
-            "The two agree as m grows, and 4.5 takes a large m.",
+            "The two agree as m grows, and section 4.5 assumes a large m.",
         ),
         Contradiction(
             "The l1 loss is measured by the Cauchy-Schwarz bound, and not by the mean deviation of a normal distribution (Appendix C).",

@@ -61,7 +61,7 @@ def _families(r: Results) -> list[str]:
             "f*=1",
         ),
         ("no bound on f, and m may be a prime power", "linear", "linear", "f*=1"),
-        ("no bound on f, and Spread: not recommended", "Spread", "spread", "f*=1"),
+        ("for comparison: Spread without a bound on f (not recommended)", "Spread", "spread", "f*=1"),
     ]
     found = [row(setting(words), name, excess(family, objective)) for words, name, family, objective in rows]
     practice = []
@@ -125,7 +125,7 @@ def _losses(r: Results) -> list[str]:
         return r.number("kosarak", column, spec, method=method, epsilon=4)
 
     return [
-        f"We measured {traced(sum(cells.values()), 'd')} settings: four data sets, up to twelve mechanisms, epsilon 1 to 5.",
+        f"We measured {traced(sum(cells.values()), 'd')} settings: up to twelve mechanisms at epsilon 1 to 5, on four data sets",
         f"For the paper's sketch, the measured l2 loss is {over_theory(r, 'zipf', _prime)} times the calculated loss. This holds for both",
         f"In all {traced(cells['zipf'], 'd')} combinations of mechanism and epsilon, the measured l2 loss is within "
         f"{largest_z(r, 'zipf')} standard errors of theory.",
@@ -228,7 +228,7 @@ def _mechanics(r: Results) -> list[str]:
         "(18). In each setting this ratio is within "
         f"{traced(max(off), '.1f')} standard errors of one.",
         f"the root mean squared error over 1,000 values is {floor} for every n from 10^6 to 10^9.",
-        f"The unbiased sketch has an error of {r.number('bias-floor', 'rmse', '.1e', method='OCMS (Spread)', n=10**7)} for n = 10^7.",
+        f"The unbiased sketch has a root mean squared error of {r.number('bias-floor', 'rmse', '.1e', method='OCMS (Spread)', n=10**7)} for n = 10^7.",
         f"the estimate of the target's frequency is {traced(min(fixed), '.3f')} to {traced(max(fixed), '.3f')}, although",
         f"Then the estimate is 0 within {traced(max(random), '.1f')} standard errors",
         row("RHR, same low bits, calculated", *worst("n theory", "RHR", "companions")),
@@ -340,7 +340,7 @@ def _intervals(r: Results) -> list[str]:
         row("exact (binomial distribution), l2 mode", *cells("l2", "exact", ".2f")),
         f"Its probability of missing the frequency is {small('normal misses', 5, '.1e')} at "
         f"epsilon 5, {small('normal misses', 6, '.1e')} at epsilon 6 (l2 mode). Bernstein's interval is valid. Its "
-        f"half-widths are {small('Bernstein', 5, '.1f')} and {small('Bernstein', 6, '.1f')} standard errors",
+        f"half-widths are {small('Bernstein', 5, '.1f')} standard errors at epsilon 5, and {small('Bernstein', 6, '.1f')} at epsilon 6",
     ]
 
 
@@ -397,7 +397,7 @@ def _errata(r: Results) -> list[str]:
             f"{fails('Corollary 3.5', 'P >= 5m')} settings",
             scan("Corollary 3.5", "P >= 5m", "largest excess over promise", ".2f"),
         ),
-        f"| Corollary 3.5 with {setting('sqrt(2/tau)')}, as on this page earlier | {setting('P >= 5m')} | "
+        f"| Corollary 3.5 with {setting('sqrt(2/tau)')}, as an earlier version of this page had it | {setting('P >= 5m')} | "
         f"{fails('Corollary 3.5', 'P >= 5m', 'fails with sqrt(2/tau)')} settings |",
         f"| Corollary 3.5, corrected | all P > m | {fails('Corollary 3.5', 'all P > m', 'fails as corrected')} settings |",
         f"The library takes P >= 7m. With such P the largest excess is {scan('Corollary 3.5', 'P >= 7m', 'largest excess', '.2%')}.",
