@@ -1,1 +1,1 @@
-"""Reproductions of published tables and figures, through the public API only: ``python -m experiments.PAPER NAME``."""
+"""Reproductions of published tables and figures through the public API: ``python -m experiments.PAPER NAME``."""

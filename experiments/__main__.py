@@ -1,4 +1,4 @@
-"""``python -m experiments``: every paper's commands; ``all``: run them; ``data``: the data sets they read."""
+"""``python -m experiments``: list the commands of all papers; ``all`` runs them, ``data`` makes their data sets."""
 
 from experiments.overview import main
 

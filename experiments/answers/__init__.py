@@ -1,4 +1,4 @@
-"""Questions of an estimate, measured: ordered answers and cross tables against the best known alternatives.
+"""Experiments on this library's own methods: ordered answers and cross tables against the best known alternatives.
 
-``python -m experiments.answers list`` names the tables and figures.
+``python -m experiments.answers list`` lists the tables and figures.
 """

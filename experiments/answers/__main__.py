@@ -4,7 +4,7 @@ from experiments.answers import ordered, pair_coverage, pairs
 from experiments.answers.paper import PAPER
 
 MODULES = (ordered, pairs, pair_coverage)
-"""Importing them registers their experiments."""
+"""Modules that register their experiments when they are imported."""
 
 if __name__ == "__main__":
     PAPER.main()

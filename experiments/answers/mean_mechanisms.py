@@ -1,9 +1,9 @@
-"""How much one report of a mean varies given the answer: mechanisms for means alone, which the library does not have.
+"""Variance of one report of a mean, given the answer, for mechanisms that the library does not have.
 
 Answers are numbers t in [-1, 1]. Duchi, Jordan, Wainwright, *Minimax optimal procedures for locally private estimation*
 (2018); Wang, Xiao, Yang, Zhao, Hui, Shin, Shin, Yu, *Collecting and analyzing multidimensional data with local
-differential privacy* (2019), for Piecewise and Hybrid, which mixes the two. Variances are the published closed forms,
-which `tests/research/experiments/test_ordered.py` holds against integrals of the published densities.
+differential privacy* (2019), for Piecewise and Hybrid, which mixes the two. Variances are the published closed forms.
+`tests/research/experiments/test_ordered.py` compares them with integrals of the published densities.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from deniable.oracles import SquareWave
 Floats = NDArray[np.float64]
 
 HYBRID_FROM = 0.61
-"""Budget below which Hybrid is Duchi's mechanism."""
+"""Budget below which Hybrid equals Duchi's mechanism."""
 
 
 def duchi(epsilon: float, t: Floats) -> Floats:
-    """Return the variance of Duchi's report of every answer: two values, +-(e^epsilon + 1)/(e^epsilon - 1)."""
+    """Return the variance of Duchi's report for each answer; reports are +-(e^epsilon + 1)/(e^epsilon - 1)."""
     return ((math.exp(epsilon) + 1) / math.expm1(epsilon)) ** 2 - t**2
 
 
 def piecewise(epsilon: float, t: Floats) -> Floats:
-    """Return the variance of the Piecewise mechanism's report of every answer."""
+    """Return the variance of the Piecewise mechanism's report for each answer."""
     half = math.exp(epsilon / 2)
     return t**2 / (half - 1) + (half + 3) / (3 * (half - 1) ** 2)
 
@@ -44,7 +44,7 @@ def hybrid(epsilon: float, t: Floats) -> Floats:
 
 
 def grr_scores(k: int, epsilon: float) -> Floats:
-    """Return the variance of the unbiased score of a GRR report of every code, in [-1, 1]."""
+    """Return the variance of the unbiased score, in [-1, 1], of a GRR report for each code."""
     p, q = map(float, GRR(k, epsilon).support_probabilities)
     scores = np.linspace(-1, 1, k)
     weights = (scores - q * scores.sum()) / (p - q)
@@ -53,25 +53,25 @@ def grr_scores(k: int, epsilon: float) -> Floats:
 
 
 def subset_scores(k: int, epsilon: float) -> Floats:
-    """Return the variance of the unbiased score of a subset selection report of every code, in [-1, 1]."""
+    """Return the variance of the unbiased score, in [-1, 1], of a subset selection report for each code."""
     oracle, scores = SubsetSelection(k, epsilon), np.linspace(-1, 1, k)
     return np.array([oracle.linear_variance(scores, held, 1) for held in np.eye(k)])
 
 
 def square_wave(k: int, epsilon: float, window: str = "mean") -> Floats:
-    """Return the variance of what one square wave report adds to the mean, given every code, in [-1, 1]."""
+    """Return the variance of one square wave report's term in the mean, in [-1, 1], for each code."""
     return SquareWave(k, epsilon, window).report_weights(np.linspace(-1, 1, k))[1]
 
 
 def rounded(variances: Floats, per_step: int = 20) -> tuple[Floats, Floats]:
-    """Return (answers, variances) between the points of a grid too, where answers are rounded at random to one of two.
+    """Return (answers, variances) also between grid points; answers there are rounded at random to a neighbour.
 
     Parameters
     ----------
     variances : float64[k]
-        Of the report of every grid point, in [-1, 1].
+        Variance of the report for each grid point, in [-1, 1].
     per_step : int
-        Answers that are looked at between two points.
+        Number of answers to compute between two points.
     """
     k = len(variances)
     grid = np.linspace(-1, 1, k)
@@ -89,19 +89,20 @@ MEANS: dict[str, Callable[[int, float], Floats]] = {
     "subset selection, scores": subset_scores,
     "GRR, scores": grr_scores,
 }
-"""Name -> (k, epsilon) -> variance of one report given each of k equally spaced answers."""
+"""Name -> (k, epsilon) -> variance of one report for each of k equally spaced answers."""
 
 
 def deviation(variances: Floats) -> dict[str, float]:
-    """Return standard deviations in units of the range: of the worst answer, and of uniform answers."""
+    """Return standard deviations in units of the range: for the worst answer, and for uniform answers."""
     return {"worst": math.sqrt(float(variances.max())) / 2, "uniform": math.sqrt(float(variances.mean())) / 2}
 
 
 def boxes(m: int, c: int, epsilon: str) -> dict[str, float]:
-    """Return n times the variance of the share of one of m boxes, at share 0, two ways.
+    """Return n times the variance of the share of one of m options, at share 0, for two methods.
 
-    "every box": `AdaptiveSMP` over m attributes of two values, one sampled. "padded": every contributor's ticked boxes,
-    at most c, are padded to c with dummies, and one of the c goes through the best subset selection over m + c values.
+    "every box": `AdaptiveSMP` over m attributes of two values, one of them sampled. "padded": at most c options are
+    ticked. Each contributor's ticked options are padded to c with dummies. One of the c is reported by the best subset
+    selection over m + c values.
     """
     budget = Fraction(epsilon)
     each = AdaptiveSMP((2,) * m, budget).variance(0.0, 1, 0)

@@ -1,4 +1,4 @@
-"""Ordered answers: the noise of a mean, distributions decoded, and what intervals of means and quantiles cover."""
+"""Ordered answers: noise of a mean, decoded distributions, and coverage of intervals for means and quantiles."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ COLOURS = dict(zip(MEANS, (BLUE, GREEN, VERMILLION, PURPLE, ORANGE, INK, GREY), 
 
 @PAPER.experiment("mean-noise", "Error of a mean by seven mechanisms, for one report (exact)", quick=1)
 def mean_noise(run: Run) -> None:
-    """Tabulate closed forms; nothing is drawn."""
+    """Tabulate closed forms; nothing is drawn at random."""
     rows: list[Cell] = [
         {"mechanism": name, "k": k, "epsilon": epsilon, **deviation(variance(k, epsilon))}
         for k in (16, 256)
@@ -62,10 +62,10 @@ def mean_noise(run: Run) -> None:
 
 @PAPER.experiment("mean-hybrid", "Error of a mean: square wave against Hybrid, by length of the scale (exact)", quick=1)
 def mean_hybrid(run: Run) -> None:
-    """Tabulate ratios of standard deviations; nothing is drawn.
+    """Tabulate ratios of standard deviations; nothing is drawn at random.
 
-    Answers are any numbers of the range, which the square wave rounds at random to its scale first; codes are the
-    scale's own points. "subset selection" is its mean over the square wave's, at uniform codes.
+    Answers are numbers in the range, which the square wave first rounds at random to its scale. Codes are the points of
+    the scale. "subset selection" is the ratio of its error to the square wave's, for uniform codes.
     """
     rows: list[Cell] = []
     for k in (*SHORT, *LONG):
@@ -97,7 +97,7 @@ def mean_hybrid(run: Run) -> None:
 
 @PAPER.experiment("boxes", "Multiple-choice questions: report all options, or one ticked option (exact)", quick=1)
 def several_answers(run: Run) -> None:
-    """Tabulate variances; nothing is drawn."""
+    """Tabulate variances; nothing is drawn at random."""
     rows: list[Cell] = [
         {"epsilon": epsilon, "boxes": m, "ticked at most": c, **boxes(m, c, epsilon)}
         for epsilon in ("0.5", "1", "2")
@@ -122,7 +122,7 @@ def several_answers(run: Run) -> None:
 
 
 def padding_wins(m: int, c: int, epsilon: str) -> bool:
-    """Return whether padding to c ticks and reporting one has the smaller variance."""
+    """Return whether padding to c ticks and reporting one of them has the smaller variance."""
     found = boxes(m, c, epsilon)
     return found["padded"] < found["every box"]
 
@@ -131,9 +131,9 @@ def padding_wins(m: int, c: int, epsilon: str) -> bool:
 
 
 def ems(wave: SquareWave, aggregate: Aggregate) -> Floats:
-    """Decode as Li et al. (2020) print it: EM with a smoothing of [1 2 1]/4 after each step.
+    """Decode as in Li et al. (2020): EM with a smoothing of [1 2 1]/4 after each step.
 
-    It stops when ten steps raise the log-likelihood by less than e^epsilon/1000.
+    The decoder stops when ten steps raise the log-likelihood by less than e^epsilon/1000.
     """
     channel, counts = wave.channel(), aggregate.counts.astype(np.float64)
     frequencies, reached = np.full(wave.k, 1 / wave.k), -math.inf
@@ -173,7 +173,7 @@ def _only(estimate: Any) -> Floats:
 
 
 def errors_of(frequencies: Floats, truth: Floats) -> dict[str, float]:
-    """Return the Wasserstein-1 distance in units of the range, the cells' MSE, and the quantiles' error in shares."""
+    """Return the Wasserstein-1 distance (in units of the range), the MSE of the cells, and the error of quantiles."""
     found, true = np.cumsum(frequencies), np.cumsum(truth)
     places = np.minimum(np.searchsorted(found, SHARES), len(truth) - 1)
     below = np.concatenate([[0.0], true])
@@ -188,7 +188,7 @@ def errors_of(frequencies: Floats, truth: Floats) -> dict[str, float]:
 
 
 def decode(cell: Cell, shares: Floats) -> Cell:
-    """Return the mean errors of every method over a cell's runs: people are drawn anew, then their reports."""
+    """Return the mean errors of each method over the runs of a cell; each run draws new people and new reports."""
     wave = SquareWave(len(shares), cell["epsilon"])
     found: dict[str, list[dict[str, float]]] = {method: [] for method in METHODS}
     for number in range(cell["runs"]):
@@ -208,7 +208,7 @@ def decode(cell: Cell, shares: Floats) -> Cell:
 
 def decoders_table(run: Run, scales: Sequence[tuple[str, int]], shares_of: Callable[[str], Floats], ns: Iterable[int],
                    epsilons: Sequence[float]) -> None:  # fmt: skip
-    """Decode every setting, and write settings and summary."""
+    """Decode all settings; write their errors and a summary."""
     settings = [
         {"scale": label, "k": k, "epsilon": epsilon, "n": n} for label, k in scales for epsilon in epsilons for n in ns
     ]
@@ -224,7 +224,7 @@ def decoders_table(run: Run, scales: Sequence[tuple[str, int]], shares_of: Calla
 
 
 def _compared(group: str, cells: Sequence[Cell], method: str) -> Cell:
-    """Return a method's errors over those of EM and of the best method: geometric means over settings, and worst."""
+    """Return a method's errors over those of EM and of the best method: geometric mean over settings, and worst."""
     own, em = (np.array([cell[f"W1 {name}"] for cell in cells]) for name in (method, "EM"))
     best = np.array([min(cell[f"W1 {one}"] for one in METHODS) for cell in cells])
     by_cell = np.array([cell[f"cells {method}"] / cell["cells EM"] for cell in cells])
@@ -277,7 +277,7 @@ HELD_OUT = {"epsilons": (0.7, 1.5, 3.0), "ns": (2_000, 20_000, 200_000)}
 
 @PAPER.experiment("decoders", "Decoders smooth, EM and EMS on five held-out data sets (needs DENIABLE_DATA)", runs=20)
 def decoders(run: Run) -> None:
-    """Decode ten scales at nine settings each; every setting is reported."""
+    """Decode ten scales at nine settings each; report all settings."""
     scales = [(scale.label, scale.k) for scale in SCALES]
     decoders_table(run, scales, distribution, HELD_OUT["ns"], HELD_OUT["epsilons"])  # type: ignore[arg-type]
 
@@ -286,7 +286,7 @@ def decoders(run: Run) -> None:
     "decoders-invented", "Decoders smooth, EM and EMS on an invented distribution (no data)", runs=20, quick=2
 )
 def decoders_invented(run: Run) -> None:
-    """Decode two humps and a spike."""
+    """Decode a distribution with two humps and a spike."""
     scales = [(f"two humps and a spike, k = {k}", k) for k in (7, 32)]
     decoders_table(run, scales, lambda label: invented(int(label.rpartition(" ")[2])), (20_000,), (0.7, 1.5, 3.0))
 
@@ -329,11 +329,11 @@ def example(run: Run) -> None:
 
 LEVEL = 0.95
 FAMILY = 0.01
-"""Probability that some coverage of a table leaves its Monte-Carlo bounds although all are at the level."""
+"""Probability that a coverage of the table leaves its Monte-Carlo bounds although all coverages are exact."""
 
 
 def cover(cell: Cell, shares: Floats) -> Cell:
-    """Return how often intervals hold: of the mean (two ways), of the whole distribution function, of quartiles."""
+    """Return the coverage of intervals: for the mean (two methods), the whole distribution function, and quartiles."""
     k, n = len(shares), cell["n"]
     wave, scores = SquareWave(k, cell["epsilon"]), np.arange(k, dtype=np.float64)
     hits = dict.fromkeys(("mean, of frequencies", "mean, of reports", "mean, population", "band", "quartiles"), 0)
@@ -365,7 +365,7 @@ def _holds(bounds: tuple[float, float], truth: float) -> bool:
 
 
 def coverage_table(run: Run, settings: Sequence[Cell], shares_of: Callable[[str], Floats]) -> None:
-    """Measure every setting, and write settings, Monte-Carlo bounds and least and largest coverage."""
+    """Measure all settings; write Monte-Carlo bounds and the least and largest coverage."""
     cells = run.cells(settings, lambda cell: cover(cell, shares_of(cell["scale"])))
     run.save_table(cells)
     names = sorted({*cells[0]} - {*settings[0], "runs", "seed", "quartiles' width"})
@@ -409,7 +409,7 @@ COVERED = (
 
 @PAPER.experiment("coverage", "Coverage for means, distributions and quartiles (needs DENIABLE_DATA)", runs=1000)
 def coverage(run: Run) -> None:
-    """Rehearse collections of 500 to a million people."""
+    """Simulate collections from 500 to a million people."""
     settings: list[Cell] = [
         {"scale": label, "epsilon": epsilon, "n": n}
         for label in COVERED
@@ -421,7 +421,7 @@ def coverage(run: Run) -> None:
 
 @PAPER.experiment("coverage-invented", "Coverage for means, distributions and quartiles (no data)", runs=1000, quick=10)
 def coverage_invented(run: Run) -> None:
-    """Rehearse collections of people with two humps and a spike."""
+    """Simulate collections from people with two humps and a spike."""
     settings: list[Cell] = [
         {"scale": f"two humps and a spike, k = {k}", "epsilon": 1.0, "n": n} for k in (7, 16) for n in (500, 20_000)
     ]

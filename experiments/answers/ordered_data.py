@@ -1,4 +1,4 @@
-"""Ordered attributes of real data sets, as distributions over codes in their order."""
+"""Ordered attributes of real data sets, as distributions over ordered codes."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Floats = NDArray[np.float64]
 
 CLASSES = ("not_recom", "recommend", "very_recom", "priority", "spec_prior")
 POPULATIONS = ("y", "s", "v", "c", "n", "a")
-"""Solitary, scattered, several, clustered, numerous, abundant."""
+"""Sizes of mushroom populations in order: solitary, scattered, several, clustered, numerous, abundant."""
 USES = tuple(f"CL{i}" for i in range(7))
-"""Never used, ..., used in the last day."""
+"""Times of last use in order: never used, ..., used in the last day."""
 
 
 class Scale(NamedTuple):
@@ -28,11 +28,11 @@ class Scale(NamedTuple):
     Parameters
     ----------
     data, name : str
-        The file, and what is asked.
+        Name of the file, and topic of the question.
     k : int
         Number of codes.
     codes : callable
-        (row, k) -> code, of a row of the file by column name; None where there is no answer.
+        (row, k) -> code; a row maps column names to texts. None if the row has no answer.
     """
 
     data: str
@@ -42,7 +42,7 @@ class Scale(NamedTuple):
 
     @property
     def label(self) -> str:
-        """Its name and length."""
+        """Its name and number of codes."""
         return f"{self.name}, k = {self.k}"
 
 
@@ -51,7 +51,7 @@ def _listed(column: str, order: Sequence[str]) -> Callable[[dict[str, str], int]
 
 
 def _binned(column: str, low: float, high: float) -> Callable[[dict[str, str], int], int | None]:
-    """Equal bins of a public range."""
+    """Return the function that maps values to equal bins of a public range."""
     return lambda row, k: min(max(int((float(row[column]) - low) / (high - low) * k), 0), k - 1)
 
 
@@ -71,12 +71,12 @@ SCALES = (
     Scale("drug_consumption.csv", "neuroticism score", 64, _binned("nscore", -3.5, 3.5)),
     Scale("firm_teacher_clave.csv", "onsets of a rhythm", 17, _onsets),
 )
-"""All of them, chosen before any was decoded: the first four short, the others long."""
+"""All scales, chosen before any of them was decoded: the first four are short, the others long."""
 
 
 @cache
 def distribution(label: str) -> Floats:
-    """Return the shares of the codes of a scale, float64[k]."""
+    """Return the shares of a scale's codes, float64[k]."""
     scale = next(one for one in SCALES if one.label == label)
     with data_file(scale.data).open(encoding="utf-8", newline="") as file:
         counted = Counter(scale.codes(row, scale.k) for row in csv.DictReader(file))

@@ -1,4 +1,4 @@
-"""What docs/papers/answers.md quotes about ordered answers."""
+"""Quotations of results about ordered answers in docs/papers/answers.md."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ STATED: dict[str, str] = {
     "Škoric (2020).": "references",
     "Duchi, Jordan, Wainwright (2018)": "references",
 }
-"""Numbers of the section that are no results."""
+"""Numbers of the section that are not results."""
 
 
 def _means(results: Results) -> list[str]:

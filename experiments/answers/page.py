@@ -1,7 +1,7 @@
-"""How docs/papers/answers.md quotes the results (see `experiments.pages`): one module per section of the page.
+"""Quotations of results in docs/papers/answers.md (see `experiments.pages`): one module per section of the page.
 
-``python -m experiments.pages answers --update results`` takes the tables of all sections from one folder: run what is new,
-and copy the others from docs/papers/results/answers, with their commands, beside it.
+``python -m experiments.pages answers --update results`` takes the tables of all sections from one folder. Run the new
+experiments into this folder, and copy the other tables, with their commands, from docs/papers/results/answers.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Crosstabs: coverage of intervals and level of tests, with reports drawn exactly in distribution.
+"""Crosstabs: coverage of intervals and level of tests; reports are drawn from their exact distribution.
 
-Contributors are drawn anew in every run: an interval of the population must cover the data set's own number, one of the
-contributors that of those who were drawn. What is not determined is an interval of all numbers, and covers; how often
-that was so stands beside.
+Contributors are drawn anew in each run. An interval for the population must cover the number in the data set. An
+interval for the contributors must cover the number among those who were drawn. A number that the reports do not
+determine has the interval of all numbers, which covers it; the tables also count these intervals.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ PUBLIC: list[Cell] = [
     for pair, n in ((["group", "answer"], 20_000), (["answer", "reason"], 100_000))
 ]
 MADE = 50_000
-"""Up to so many contributors reports are made, which is faster than to draw their sum."""
+"""Largest number of contributors for which reports are made; beyond, their sum is drawn, which is faster."""
 
 QUESTIONS = ("cell", "share", "difference", "odds ratio", "difference, rho dropped")
 
@@ -58,7 +58,7 @@ ASKED: Any = importlib.import_module("deniable.answers.crosstab")
 
 
 def answers(table: NDArray[np.float64]) -> dict[str, float]:
-    """Return the numbers that are asked, of a true table: its first cells, first two rows, first two columns."""
+    """Return the questions for a true table: its first cells, first two rows and first two columns."""
     shares = table[:2, 0] / table[:2].sum(axis=1)
     odds = table[0, 0] * table[1, 1], table[0, 1] * table[1, 0]
     return {
@@ -71,7 +71,7 @@ def answers(table: NDArray[np.float64]) -> dict[str, float]:
 
 
 def coverage(cell: Cell) -> Cell:
-    """Return how often every interval of 95% covered, and how often it was not determined."""
+    """Return how often each 95% interval covered the truth, and how often its number was not determined."""
     people = population(cell["data"]).of(tuple(cell["columns"]))
     mechanism = PairSample(people.sizes, cell["epsilon"])
     i, j = (people.names.index(name) for name in cell["pair"])
@@ -116,7 +116,7 @@ def coverage(cell: Cell) -> Cell:
 
 
 def report(run: Run, settings: list[Cell]) -> None:
-    """Compute and tabulate: a row for every setting and question."""
+    """Compute and tabulate one row for each setting and question."""
     rows = []
     for cell in run.cells(settings, coverage):
         about = {"data": cell["data"], "pair": " x ".join(cell["pair"]), "epsilon": cell["epsilon"], "n": cell["n"]}
@@ -144,7 +144,7 @@ def _save(run: Run, rows: list[Cell]) -> None:
 
 
 def picture(rows: list[Cell], runs: int) -> Figure:
-    """Draw the coverage of every question in every setting, with what chance allows around .95."""
+    """Draw the coverage of each question in each setting, with the range that chance allows around .95."""
     figure, (axes,) = panels(1, 8, 4.4)
     styles = zip((BLUE, GREEN, VERMILLION, PURPLE, GREY), "osD^x", strict=True)
     settings = list(dict.fromkeys((row["data"], row["pair"], row["epsilon"], row["n"]) for row in rows))
@@ -169,7 +169,7 @@ def picture(rows: list[Cell], runs: int) -> Figure:
 
 @PAPER.experiment("pair-coverage", "Coverage of crosstabs' intervals on real data", runs=1000)
 def pair_coverage(run: Run) -> None:
-    """Draw from real data."""
+    """Draw contributors from real data."""
     report(run, SETTINGS)
 
 
@@ -177,7 +177,7 @@ def pair_coverage(run: Run) -> None:
     "pair-coverage-public", "Coverage of crosstabs' intervals on a built-in distribution (no data)", runs=1000, quick=20
 )
 def pair_coverage_public(run: Run) -> None:
-    """Draw from a public joint."""
+    """Draw contributors from a built-in distribution."""
     report(run, PUBLIC)
 
 
@@ -192,7 +192,7 @@ TABLES: list[Cell] = [
 
 
 def level(cell: Cell) -> Cell:
-    """Return how often the tests rejected independent attributes at .05, and with what power dependent ones."""
+    """Return how often the tests at level .05 rejected independence: of independent and of dependent attributes."""
     sizes = tuple(cell["sizes"])
     margins = [np.linspace(1, 2, k) / np.linspace(1, 2, k).sum() for k in sizes]
     independent = np.outer(*margins)
@@ -223,7 +223,7 @@ def level(cell: Cell) -> Cell:
 
 @PAPER.experiment("independence", "Level and power of the tests of independence", runs=1000, quick=2)
 def independence(run: Run) -> None:
-    """Of the Wald test also where the library refuses it: why it does."""
+    """Measure the tests, also where the library refuses the Wald test, to show the reason for the refusal."""
     tables = TABLES if run.runs > 20 else TABLES[:4]
     rows = [{**row, "sizes": " x ".join(map(str, row["sizes"]))} for row in run.cells(tables, level)]
     run.show(

@@ -1,7 +1,8 @@
-"""All pair tables of one collection, by every method that is compared.
+"""Tables of all pairs from one collection, by each of the methods that are compared.
 
-SPL splits the budget. The others report one of several *views* each by subset selection: the pairs themselves, or sets
-of m attributes that cover all pairs (after CALM, with m of least predicted error and a greedy cover).
+SPL splits the budget. With the other methods, each contributor reports one of several *views* by subset selection. The
+views are the pairs themselves, or sets of m attributes that cover all pairs (after CALM: the m with the least predicted
+error, and a greedy cover).
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ REFERENCE = CONSISTENT
 
 
 def all_tables(people: Population, held: Codes, epsilon: float, seed: int) -> dict[str, Tables]:
-    """Return the tables that every method finds in one collection of each kind."""
+    """Return the tables that each method finds, from one collection per kind of report."""
     rng, rows = SimulationRandomness(seed), held > 0
     records, counts = people.records[rows], held[rows]
     found: dict[str, Tables] = {}
@@ -80,14 +81,14 @@ def all_tables(people: Population, held: Codes, epsilon: float, seed: int) -> di
 
 
 def simplex(table: Floats) -> Floats:
-    """Return the nearest distribution; uniform without reports."""
+    """Return the nearest distribution; without reports, the uniform one."""
     if np.isnan(table).any():
         return np.full(table.shape, 1 / table.size)
     return nearest_distribution(table.ravel()).reshape(table.shape)
 
 
 def decoded(tables: Any) -> Tables:
-    """Return what the dependence decoder makes of tables; independence without reports of a pair."""
+    """Return the dependence decoder's tables; for a pair without reports, the independent table."""
     found = dependence_decode(tables)
     return {
         (i, j): np.outer(found.margins[i], found.margins[j]) if np.isnan(one.dependence) else one.frequencies
@@ -96,7 +97,7 @@ def decoded(tables: Any) -> Tables:
 
 
 def _scalar(tables: Any) -> Tables:
-    """Shrink every cell of a table by one factor: each has the mean room of its table."""
+    """Shrink all cells of a table by one factor, which uses the table's mean bound."""
     weighted = decoder._interaction
 
     def level(*given: Any) -> Any:
@@ -112,7 +113,7 @@ def _scalar(tables: Any) -> Tables:
 
 @cache
 def best_views(sizes: tuple[int, ...], epsilon: float) -> tuple[tuple[int, ...], ...]:
-    """Return the cover of all pairs with m attributes each whose predicted error is least."""
+    """Return the cover of all pairs by sets of m attributes that has the least predicted error."""
     covers = [cover(len(sizes), m) for m in range(2, min(LARGEST_VIEW, len(sizes)) + 1)]
     return min(
         (views for views in covers if max(prod(sizes[j] for j in view) for view in views) <= 1 << 12),
@@ -121,7 +122,7 @@ def best_views(sizes: tuple[int, ...], epsilon: float) -> tuple[tuple[int, ...],
 
 
 def cover(d: int, m: int) -> tuple[tuple[int, ...], ...]:
-    """Return sets of m of d attributes that contain every pair, greedily."""
+    """Return sets of m of d attributes that together contain all pairs, chosen greedily."""
     if m == 2:
         return tuple(combinations(range(d), 2))
     left, views, generator = set(combinations(range(d), 2)), [], np.random.default_rng(d * 10 + m)
@@ -146,14 +147,14 @@ def predicted(sizes: tuple[int, ...], views: tuple[tuple[int, ...], ...], epsilo
 
 
 def pair_spread(noise: float, k: int, cells: int) -> float:
-    """Return the mean variance of a pair's cell, which sums k/cells of a view's, sampling too."""
+    """Return the mean variance of a pair's cell, which is a sum of k/cells cells of a view; sampling is included."""
     lumped = k // cells
     return lumped * noise * (1 - (lumped - 1) / (k - 1)) + (1 - 1 / cells) / cells
 
 
 @dataclass
 class _Lumped:
-    """A pair's table, as far as the decoder asks."""
+    """A pair's table, with the members that the decoder needs."""
 
     frequencies: Floats
     n: float
@@ -165,7 +166,7 @@ class _Lumped:
 
 
 class ViewTables(Mapping[Pair, _Lumped]):
-    """Unbiased tables of all pairs from views, averaged by their numbers of reports."""
+    """Unbiased tables of all pairs, averaged over views by their numbers of reports."""
 
     def __init__(
         self,
@@ -217,15 +218,15 @@ class ViewTables(Mapping[Pair, _Lumped]):
         return len(attribute_pairs(len(self.sizes)))
 
     def margin(self, attribute: int) -> Floats:
-        """Return an attribute's frequencies from all views of it."""
+        """Return an attribute's frequencies, averaged over all its views."""
         return self._found[attribute,][0]
 
     def margin_spread(self, attribute: int) -> float:
-        """Return their mean variance at the uniform distribution."""
+        """Return the mean variance of `margin` at the uniform distribution."""
         return float(1 / self._found[attribute,][1])
 
     def consistent(self, i: int, j: int) -> Floats:
-        """Return the table with the averaged margins."""
+        """Return the table, changed to have the averaged margins."""
         table = self[i, j].frequencies
         rows, columns = table.shape
         moved = table + (self.margin(i) - table.sum(axis=1))[:, None] / columns
@@ -234,5 +235,5 @@ class ViewTables(Mapping[Pair, _Lumped]):
 
 
 def error(found: Tables, truth: Callable[[int, int], Floats]) -> float:
-    """Return the mean over all pairs of the summed squared error of a table's cells."""
+    """Return the mean over all pairs of the summed squared error of the table's cells."""
     return float(np.mean([((table - truth(i, j)) ** 2).sum() for (i, j), table in found.items()]))

@@ -1,4 +1,4 @@
-"""How the half of docs/papers/answers.md on crosstabs quotes its results (see `experiments.pages`)."""
+"""Quotations of results about crosstabs in docs/papers/answers.md (see `experiments.pages`)."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ STATED = {
     "weighted shrinkage with beta 0": "a name",
     "Each mark is the share of 1,000 collections": "the default of --runs",
 }
-"""Texts with numbers that are no results."""
+"""Texts with numbers that are not results."""
 
 PICTURES = {
     "answers-pair-tables.png": "pair-tables.png",
     "answers-pair-coverage.png": "pair-coverage.png",
     "answers-independence.png": "independence.png",
 }
-"""Pictures of the page, and what they are among the results."""
+"""Picture of the page -> picture among the results."""
 
 
 PARTS = (_tables, _coverage, _tests)

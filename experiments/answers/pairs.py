@@ -1,4 +1,4 @@
-"""Tables of all pairs: every method on every held-out setting, run once."""
+"""Tables of all pairs: each method on each held-out setting, run once."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ NUMBERS = (2_000, 20_000, 200_000)
 
 
 def settings(names: tuple[str, ...]) -> list[Cell]:
-    """Return every data set at every epsilon and number of contributors."""
+    """Return each data set at each epsilon and number of contributors."""
     return [{"data": name, "epsilon": e, "n": n} for name in names for e in EPSILONS for n in NUMBERS]
 
 
 def one(cell: Cell) -> Cell:
-    """Return every method's mean summed squared error of a table, over contributors drawn with replacement."""
+    """Return each method's mean summed squared error of a table; contributors are drawn with replacement."""
     people = population(cell["data"])
     errors: defaultdict[str, list[float]] = defaultdict(list)
     for run in range(cell["runs"]):
@@ -43,7 +43,7 @@ def one(cell: Cell) -> Cell:
 
 
 def ratios(cells: list[Cell]) -> dict[str, Any]:
-    """Return each method's ratios to the reference, over all cells."""
+    """Return each method's ratios to the reference over all cells."""
     found = {name: np.array([cell[name] / cell[REFERENCE] for cell in cells]) for name in METHODS}
     best = np.min([found[name] for name in METHODS], axis=0)
     return {
@@ -74,7 +74,7 @@ def report(run: Run, names: tuple[str, ...]) -> None:
 
 
 def picture(cells: list[Cell]) -> Figure:
-    """Draw every setting's ratio to the reference, a row of dots per method."""
+    """Draw each setting's ratio to the reference, with one row of dots per method."""
     shown = [name for name in METHODS if name != REFERENCE]
     figure, (axes,) = panels(1, 8, 0.42 * len(shown) + 1.2)
     for row, name in enumerate(shown):
@@ -91,7 +91,7 @@ def picture(cells: list[Cell]) -> Figure:
 
 @PAPER.experiment("pair-tables", "Error of all pair tables: ten methods on five held-out data sets", runs=5)
 def pair_tables(run: Run) -> None:
-    """Every method on every held-out setting."""
+    """Run each method on each held-out setting."""
     report(run, HELD_OUT)
 
 
@@ -99,5 +99,5 @@ def pair_tables(run: Run) -> None:
     "pair-tables-public", "Error of all pair tables on a built-in distribution (no data)", runs=5, quick=1
 )
 def pair_tables_public(run: Run) -> None:
-    """Every method on a public joint."""
+    """Run each method on a built-in distribution."""
     report(run, ("public",))

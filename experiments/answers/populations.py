@@ -1,4 +1,4 @@
-"""Views of data sets as records of codes, and a public joint for runs without data."""
+"""Views of data sets as records of codes, and a built-in distribution for runs without data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from experiments.harness import data_file
 Codes = NDArray[np.int64]
 
 SEMICOLONS = ("cardio_train.csv.gz",)
-"""Files with semicolons between columns."""
+"""Files whose delimiter is a semicolon."""
 
 VIEWS: dict[str, tuple[str, dict[str, int]]] = {
     "nursery": (
@@ -63,22 +63,25 @@ VIEWS: dict[str, tuple[str, dict[str, int]]] = {
         {"age": 8, "cardio": 0, "cholesterol": 0, "gluc": 0, "smoke": 0, "gender": 0},
     ),
 }
-"""Name -> file and columns; a number of contiguous groups of the sorted values, nearly equally many records in each."""
+"""Name -> file and columns.
+
+The number of a column is a number of contiguous groups of its sorted values, with nearly equally many records each.
+"""
 
 
 class Population(NamedTuple):
-    """Whom contributors are drawn from.
+    """Distribution from which contributors are drawn.
 
     Parameters
     ----------
     records : int64[r, d]
         Distinct records.
     shares : float64[r]
-        How frequent each is.
+        Frequency of each record.
     sizes : tuple of int
         Domain sizes.
     names : tuple of str
-        Attributes.
+        Names of the attributes.
     """
 
     records: Codes
@@ -87,16 +90,16 @@ class Population(NamedTuple):
     names: tuple[str, ...]
 
     def draw(self, n: int, generator: np.random.Generator) -> Codes:
-        """Return how many of n contributors hold each record, int64[r]."""
+        """Return the number of n contributors who hold each record, int64[r]."""
         return generator.multinomial(n, self.shares)
 
     def of(self, names: tuple[str, ...]) -> Population:
-        """Return the population of chosen attributes."""
+        """Return the population restricted to chosen attributes."""
         places = [self.names.index(name) for name in names]
         return _grouped(self.records[:, places], self.shares, tuple(self.sizes[j] for j in places), names)
 
     def table(self, held: NDArray[Any], i: int, j: int) -> NDArray[np.float64]:
-        """Return the joint frequencies of two attributes among so many holders of each record."""
+        """Return the joint frequencies of two attributes, given the number of holders of each record."""
         found = np.zeros((self.sizes[i], self.sizes[j]))
         np.add.at(found, (self.records[:, i], self.records[:, j]), held)
         shares: NDArray[np.float64] = found / np.sum(held)
@@ -105,7 +108,7 @@ class Population(NamedTuple):
 
 @cache
 def population(name: str) -> Population:
-    """Return a population by name: a view of a data set, or "public", a stated joint that needs no data."""
+    """Return a population by name: a view of a data set, or "public", a built-in distribution that needs no data."""
     if name == "public":
         return _public()
     file, columns = VIEWS[name]
@@ -136,7 +139,11 @@ def _grouped(records: Codes, shares: NDArray[np.float64], sizes: tuple[int, ...]
 
 
 def _public() -> Population:
-    """Five answers: two groups, an answer that follows them, one that follows that, and two that nothing follows."""
+    """Return a distribution of five attributes.
+
+    The first has two groups. The second depends on the first, the third on the second, and the other two are
+    independent.
+    """
     sizes = (2, 3, 4, 2, 5)
     records = np.stack(np.unravel_index(np.arange(np.prod(sizes)), sizes), axis=1).astype(np.int64)
     first = np.array([0.45, 0.55])[records[:, 0]]

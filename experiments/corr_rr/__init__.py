@@ -1,1 +1,1 @@
-"""Reproduction of Seeam, Zheng and Hu's papers on Corr-RR, and of what improves on it; see README.md."""
+"""Reproduction of Seeam, Zheng and Hu's papers on Corr-RR, and improvements on Corr-RR; see README.md."""

@@ -17,7 +17,7 @@ NAMES: tuple[str, ...] = (
     "decoder",
     "coverage",
 )
-"""Modules with experiments, in the order of the list; importing one registers its experiments."""
+"""Modules with experiments, in the order of the list; importing a module registers its experiments."""
 
 MODULES = tuple(import_module(f"experiments.corr_rr.{name}") for name in NAMES)
 
@@ -33,7 +33,7 @@ NEED_DATA = (
     "decoder",
     "held-out",
 )
-"""They come last, so that `all` stops there, and not before, if there are no data."""
+"""Experiments that need data; they come last, so that `all` runs the others before it stops for lack of data."""
 
 PAPER.experiments = dict(sorted(PAPER.experiments.items(), key=lambda item: item[0] in NEED_DATA))
 

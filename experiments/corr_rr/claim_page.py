@@ -1,4 +1,4 @@
-"""How docs/papers/corr_rr.md quotes the claims: rows of tables, whose "yes", "no" and "undecided" are the CSV's."""
+"""Quotations of claims in docs/papers/corr_rr.md: table rows whose "yes", "no" and "undecided" are read from CSV."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ COLUMNS = ((EQUAL, POPETS), (EQUAL, PREPRINT), (DESCRIBED, POPETS), (DESCRIBED, 
 
 
 class Row(NamedTuple):
-    """A row of the page: where the paper says what, and the claims of `claims.csv` that check it.
+    """A row of the page: a place in the paper, and the claims of `claims.csv` that check it.
 
     Parameters
     ----------
     where, words : str
-        As the page has them; numbers in the words are the paper's.
+        Text of the page; its numbers are the paper's.
     figures : str
-        Figures, as `claims.csv` names them.
+        Names of figures in `claims.csv`.
     claim : str
-        As `claims.csv` words it.
+        Text of the claim in `claims.csv`.
     """
 
     where: str
@@ -162,7 +162,7 @@ BASELINE_ROWS = (
 
 
 def cell(r: Results, row: Row, data: str, rule: str) -> str:
-    """Return one cell: the ratio of each figure and its standard error, or the ends of many, and the verdict."""
+    """Return one cell: the verdict, with each figure's ratio and standard error, or with the range of many ratios."""
     found = [r.rows("claims", figure=figure, claim=row.claim, data=data, rule=rule) for figure in row.figures.split()]
     every = [one for (one,) in found]
     verdicts = [one["verdict"] for one in every]
@@ -191,13 +191,13 @@ def _error(one: dict[str, str], column: str) -> str:
 
 
 def counted(r: Results, row: Row, data: str, rule: str) -> list[int]:
-    """Return how many cells of all figures of a claim say yes, no and undecided."""
+    """Return the number of cells with "yes", "no" and "undecided", over all figures of a claim."""
     figures = [r.rows("claims", figure=one, claim=row.claim, data=data, rule=rule)[0] for one in row.figures.split()]
     return [sum(int(one[word]) for one in figures) for word in ("yes", "no", "undecided")]
 
 
 def contradicted(r: Results, rows: tuple[Row, ...]) -> str:
-    """Return cells: how many rows there are, and for every column in how many the results say "no"."""
+    """Return cells: the number of rows, and for each column the number of rows with "no"."""
     counts = [sum(bool(re.search(r"\bno\b", cell(r, row, *column))) for row in rows) for column in COLUMNS]
     return " | ".join(traced(count, "d") for count in (len(rows), *counts))
 
@@ -232,7 +232,7 @@ def _line(r: Results, row: Row, columns: tuple[tuple[str, str], ...]) -> str:
 
 
 def share_rows(r: Results) -> list[str]:
-    """Return the rows of the size of phase one: where the error is smallest, and what cannot be told from it."""
+    """Return the rows about the size of phase one: where the error is smallest, and which sizes are not worse."""
     quotes = []
     for epsilon in (0.1, 0.3, 0.5):
         cells = []

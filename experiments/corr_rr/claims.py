@@ -1,4 +1,4 @@
-"""What the papers' text says about their figures, checked on the figures' own cells, with both rules for copies."""
+"""Claims of the papers' text about their figures, checked on the figures' own cells, with both rules for copies."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ from experiments.harness import Cell, Run
 RFD = "RS+RFD clipped"
 BASELINES = ("SPL", "RS+FD", RFD)
 CLAIM_RUNS, PREPRINT_RUNS = 200, 100
-"""Repetitions of each of the figures' cells; the preprint's claims are about larger differences."""
+"""Repetitions of each cell of the figures; fewer for the preprint, whose claims are about larger differences."""
 
 CORR_RR = "Corr-RR"
 RULES = {"PoPETs": CORR_RR, "preprint": f"{CORR_RR} preprint"}
-"""Rule for the copy probabilities -> Corr-RR by it."""
+"""Rule for the copy probabilities -> name of Corr-RR with this rule."""
 
 
 class Claim(NamedTuple):
-    """A statement about ratios of errors: it holds if the ratio is within bounds in the cells it speaks of.
+    """A statement about ratios of errors; it is true if the ratio is within bounds in the cells that it is about.
 
     Parameters
     ----------
     figures : tuple of str
-        Where; every figure is checked.
+        Figures of the claim; each of them is checked.
     words : str
         The statement, in our words.
     at : dict
-        Which cells; all if empty. A tuple allows several values.
+        Setting of the cells; all cells if empty. A tuple allows several values.
     below : tuple of str
-        The error is divided by the smallest of these methods'.
+        The error is divided by the smallest error of these methods.
     low, high : float
         Bounds of the ratio.
     against : dict, optional
-        Divide by the method's own error in the cell that differs by this instead.
+        If given, the error is divided by the method's own error in the cell that has this setting instead.
     of : str
-        Whose error. Corr-RR is checked by both rules.
+        Method whose error is meant. Corr-RR is checked with both rules.
     some : bool
-        Whether one cell is enough ("up to"); otherwise the statement is about all of them.
+        Whether one cell is enough ("up to"). Otherwise the statement is about all cells.
     """
 
     figures: tuple[str, ...]
@@ -134,7 +134,7 @@ CLAIMS = (
 
 
 def ratios(claim: Claim, method: str, cells: Sequence[Cell]) -> list[Ratio]:
-    """Return the ratio of every cell that the claim speaks of, with its standard error."""
+    """Return the ratio and its standard error for each cell of the claim."""
     found = []
     for cell in cells:
         if all(cell[name] in _several(value) for name, value in claim.at.items()):
@@ -161,7 +161,7 @@ def _sibling(cell: Cell, change: Cell, cells: Sequence[Cell]) -> Cell:
 
 
 def verdict(verdicts: Sequence[str], some: bool = False) -> str:
-    """Return the verdict on several cells: all must hold, or some.
+    """Return the verdict on several cells: the claim must be true in all of them, or in some.
 
     Examples
     --------
@@ -175,7 +175,7 @@ def verdict(verdicts: Sequence[str], some: bool = False) -> str:
 
 
 def check(claim: Claim, figure: str, source: str, rule: str, cells: Sequence[Cell]) -> Cell:
-    """Return one claim on one kind of data by one rule: the ends of its ratios, and how many cells decide what."""
+    """Return the result for one claim, kind of data and rule: the range of ratios, and cells by verdict."""
     own = [cell for cell in cells if cell.get("source", "") == source]
     found = ratios(claim, RULES.get(rule, claim.of), own)
     single = [one.verdict(claim.low, claim.high) for one in found]
@@ -195,14 +195,14 @@ def check(claim: Claim, figure: str, source: str, rule: str, cells: Sequence[Cel
 
 
 def figure_cells(run: Run, figure: str) -> list[Cell]:
-    """Measure the paper's four mechanisms in the cells of one figure, in its own cache."""
+    """Measure the paper's four mechanisms in the cells of one figure, with a cache of its own."""
     settings = [cell | {"four": True} for cell in LAYOUTS[figure].all_cells()]
     runs = min(run.runs, PREPRINT_RUNS) if figure.startswith("v1-") else run.runs
     return replace(run, name=f"{figure}-four", runs=runs).cells(settings, together)
 
 
 def best_shares(figure: str, cells: Sequence[Cell]) -> list[Cell]:
-    """Return the share of phase one with the smallest error, and those that two standard errors do not tell from it."""
+    """Return the share of phase one with the smallest error, and the shares within two standard errors of it."""
     rows = []
     for source in LAYOUTS[figure].sources:
         for rule, method in RULES.items():
@@ -222,7 +222,7 @@ def _alike(cell: Cell, best: Cell, method: str) -> bool:
 
 
 def real_rows(cells: Sequence[Cell]) -> list[Cell]:
-    """Return for every real data set and budget how Corr-RR stands to the best of the others, and to RS+RFD."""
+    """Return the ratio of Corr-RR to the best other method and to RS+RFD, for each real data set and budget."""
     rows = []
     for cell in cells:
         for rule, method in RULES.items():
@@ -237,7 +237,7 @@ def real_rows(cells: Sequence[Cell]) -> list[Cell]:
 
 
 def printed_shares() -> list[Cell]:
-    """Return the share of phase one at which a printed row of Tables 4 to 9 is smallest."""
+    """Return the share of phase one with the smallest error in a printed row of Tables 4 to 9."""
     rows = []
     for table, printed in expected()["tables"].items():
         for epsilon, numbers in printed["cells"][CORR_RR].items():
@@ -251,7 +251,7 @@ def printed_shares() -> list[Cell]:
 
 @PAPER.experiment("claims", "The papers' claims about their figures, checked by both rules for copies", runs=CLAIM_RUNS)
 def claims(run: Run) -> None:
-    """Measure every figure that a claim is about, in its own cache."""
+    """Measure each figure of the claims, with a cache of its own."""
     measured: dict[str, list[Cell]] = {}
     rows = []
     for claim in CLAIMS:

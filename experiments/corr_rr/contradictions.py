@@ -1,4 +1,4 @@
-"""Where the papers on Corr-RR and their reproduction disagree, row by row of docs/papers/corr_rr.md."""
+"""Contradictions between the papers on Corr-RR and their reproduction: rows of tables in docs/papers/corr_rr.md."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from experiments.pages import Contradiction, Results, number_of, setting, traced
 
 
 def contradictions(r: Results) -> Sequence[Contradiction]:
-    """Return all rows, table by table of the page."""
+    """Return all rows, in the order of the page's tables."""
     return (*_tables(r), *_figures(r), *_phase_one(r), *_real(r), *_ideas(), *_preprint(r))
 
 
@@ -32,7 +32,7 @@ def _row(figures: str, words: str) -> Row:
 
 
 def _cell(r: Results, row: Row, data: str, rule: str) -> str:
-    """Return a cell as the tables of claims have it, but counts in words, and their ratios with standard errors."""
+    """Return a cell as in the tables of claims, but with counts in words and ratios with standard errors."""
     text = cell(r, row, data, rule)
     if "/" not in text:
         return text
@@ -53,13 +53,13 @@ def _cell(r: Results, row: Row, data: str, rule: str) -> str:
 
 
 def _row_ratio(r: Results, figure: str, claim: str) -> str:
-    """Return the one ratio of a claim about one cell, with its standard error: data as described, PoPETs rule."""
+    """Return the ratio of a claim about one cell, with its standard error: data as described, PoPETs rule."""
     (one,) = r.rows("claims", figure=figure, claim=claim, data=DESCRIBED, rule=POPETS)
     return f"{number_of(one, 'smallest', '.2f')} ({number_of(one, 'smallest error', '.3f')})"
 
 
 def _cells(r: Results, row: Row) -> str:
-    """Return what the three readings give that the figures can have: equal marginals, and described by both rules."""
+    """Return results for the possible readings of the figures: equal marginals, and data as described by both rules."""
     readings = ((EQUAL, POPETS), (DESCRIBED, POPETS), (DESCRIBED, PREPRINT))
     return " | ".join(_cell(r, row, data, rule) for data, rule in readings)
 
@@ -402,7 +402,7 @@ def _preprint(r: Results) -> list[Contradiction]:
 
 
 def corrections(r: Results) -> Sequence[str]:
-    """Return what a third reading corrected on the page: what was wrong, what is there now, command and number."""
+    """Return the page's corrections after a third reading: wrong text, new text, command and number."""
 
     def ratio(figure: str, claim: str, data: str, rule: str) -> str:
         (one,) = r.rows("claims", figure=figure, claim=claim, data=data, rule=rule)

@@ -1,8 +1,8 @@
-"""Coverage of the 95% intervals, with and without a phase one: nothing published is learned from reports.
+"""Coverage of the 95% intervals with and without a phase one; no published value is learned from reports.
 
-Every repetition draws the contributors anew from a distribution of dependent records, collects, and asks two questions
-of every interval: does the one for these contributors hold their frequency, and the one for the population the
-distribution's?
+Each repetition draws contributors from a distribution of dependent records and collects their reports. It then checks
+two intervals per frequency. The interval for these contributors should contain their frequency. The interval for the
+population should contain the frequency in the distribution.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from experiments.harness import Cell, Run
 CONFIDENCE = 0.95
 PHASE_ONE = 0.2
 COPIES = 0.6
-"""Probability of a copy where Corr-RR's P is given: the same for every pair."""
+"""Probability of a copy, equal for all pairs, for Corr-RR with a given P."""
 
 TARGETS: tuple[Target, ...] = ("contributors", "population")
 SHAPES = (
@@ -45,7 +45,7 @@ SHAPES = (
 
 
 def settings() -> list[Cell]:
-    """Return the settings: every shape without and with phase one, and Corr-RR with a given P for two of them."""
+    """Return the settings: each shape with and without phase one, and two of them for Corr-RR with a given P."""
     shapes: list[Cell] = [
         {"sizes": sizes, "n": n, "epsilon": epsilon, "source": "classes", "classes": 3, "alpha": 0.5, "sample": 11}
         for n, sizes, epsilon in SHAPES
@@ -58,7 +58,7 @@ def settings() -> list[Cell]:
 
 
 def collected(people: People, cell: Cell, rng: SimulationRandomness) -> RecordEstimate:
-    """Return the unbiased estimate of one collection: phase two, or both phases by inverse-variance weights."""
+    """Return the unbiased estimate of one collection: from phase two, or both phases by inverse-variance weights."""
     sizes, epsilon, d = people.sizes, cell["epsilon"], len(people.sizes)
     first_people, second_people = people.split(round(cell["share"] * people.n), rng.generator)
     if cell["method"] == "PivotCoded":
@@ -77,7 +77,7 @@ def collected(people: People, cell: Cell, rng: SimulationRandomness) -> RecordEs
 
 
 def covered(estimate: RecordEstimate, people: People, law: People) -> list[float]:
-    """Return the share of intervals that hold the truth, for these contributors and for the population."""
+    """Return the share of intervals that contain the truth, for these contributors and for the population."""
     shares = []
     for target, truth in zip(TARGETS, (people.frequencies, law.frequencies), strict=True):
         hits = []
@@ -114,7 +114,7 @@ def row(cell: Cell) -> Cell:
 
 @PAPER.experiment("coverage", "Coverage of the 95% intervals, with and without phase one", runs=400, quick=2)
 def coverage(run: Run) -> None:
-    """Measure the coverage in all settings; draw it with two standard errors to each side."""
+    """Measure the coverage in all settings; draw it with two standard errors on each side."""
     cells = run.cells(settings(), measure)
     rows = [row(cell) for cell in cells]
     run.save_table(rows)
@@ -128,7 +128,7 @@ def coverage(run: Run) -> None:
 
 
 def draw_coverage(rows: Sequence[Cell]) -> Figure:
-    """Return the picture: a row per setting, two standard errors to each side, axes that hold all of them."""
+    """Return the picture: one row per setting, with two standard errors on each side."""
     figure, axes = panels(1, 2, width=11, height=0.27 * len(rows) + 0.6)
     ends = [float(row[target]) + side * 2 * float(row[f"{target} error"])
             for row in rows for target in TARGETS for side in (-1, 1)]  # fmt: skip

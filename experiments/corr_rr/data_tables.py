@@ -1,4 +1,4 @@
-"""Table 3 and Figure 12 (preprint: Table I): the real data as encoded here, beside the printed correlations."""
+"""Table 3 and Figure 12 (preprint: Table I): our encodings of the real data against the printed correlations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from experiments.pictures import panels as unshared
 
 @PAPER.experiment("real-data", "Encodings of the real data: Table 3, Figure 12; preprint Table I")
 def real_data(run: Run) -> None:
-    """Show what was chosen where the text leaves room, and how near the printed correlations it comes."""
+    """Show our choices where the text leaves room, and our correlations beside the printed ones."""
     rows = []
     for name, encoding in ENCODINGS.items():
         found = correlations(name)
@@ -54,7 +54,7 @@ def real_data(run: Run) -> None:
 
 
 def _matrices() -> Figure:
-    """Draw the preprint's Figure 3: the correlations of all pairs of attributes, its colours and its order of axes."""
+    """Draw the preprint's Figure 3: correlations of all pairs of attributes, with its colours and order of axes."""
     figure, axes = unshared(len(PREPRINT_DATA), 11, 3.8)
     for name, panel in zip(PREPRINT_DATA, axes, strict=True):
         matrix = np.atleast_2d(np.corrcoef(codes(name).T))

@@ -1,4 +1,4 @@
-"""The hierarchical decoder: on the settings that chose it, on settings that chose nothing, and over large domains."""
+"""The hierarchical decoder: on the settings used to choose it, on held-out settings, and over large domains."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
 
 
 def summary(cells: Sequence[Cell], ratio: str = "ratio") -> Cell:
-    """Return worst, median, best and geometric mean of the ratios, and how many are above 1.05."""
+    """Return worst, median, best and geometric mean of the ratios, and the number of ratios above 1.05."""
     ratios = np.array([cell[ratio] for cell in cells])
     return {
         "settings": len(ratios),
@@ -36,7 +36,7 @@ def summary(cells: Sequence[Cell], ratio: str = "ratio") -> Cell:
 
 
 def summaries(families: dict[str, list[Cell]]) -> list[Cell]:
-    """Return a row per family and report."""
+    """Return one row per family of settings and kind of report."""
     return [
         {"settings of": family, "report": report} | summary(cells, ratio)
         for report, ratio in (("full record", "ratio"), ("any", "any ratio"))
@@ -45,13 +45,13 @@ def summaries(families: dict[str, list[Cell]]) -> list[Cell]:
 
 
 def flat(cell: Cell) -> Cell:
-    """Return a cell as a row of a table: lists as text."""
+    """Return a cell as a row of a table, with lists as text."""
     columns = {"columns": " ".join("+".join(group) for group in cell.get("columns", []))}
     return {name: value for name, value in (cell | columns).items() if name not in ("sizes", "sample")}
 
 
 def draw_sorted(run: Run, families: dict[str, list[Cell]], title: str) -> None:
-    """Draw all ratios in order, with two standard errors to each side, for a full record and for any report."""
+    """Draw all ratios in order, with two standard errors on each side, for a full record and for any report."""
     figure, rows = panels(1, 2, width=11, height=3.9)
     kinds = (("ratio", "error", "A full record must be sent"), ("any ratio", "any error", "Any report may be sent"))
     cells = [(family, cell) for family, members in families.items() for cell in members]
@@ -91,7 +91,7 @@ def _sorted_points(axes: Axes, points: Iterable[tuple[float, float, str]]) -> No
 
 
 def ratio_ticks(axes: Axes, ticks: Sequence[float]) -> None:
-    """Mark these ratios on the vertical axis, and none between them."""
+    """Set the ticks of the vertical axis to these ratios."""
     axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.minorticks_off()
 
@@ -100,7 +100,7 @@ SHOWN = ("source", "alpha", "file", "columns", "people", "d", "k", "epsilon", "b
 
 
 def report(run: Run, families: dict[str, list[Cell]], title: str) -> None:
-    """Write all settings, and show the summary, what lost, and the picture."""
+    """Write all settings; show the summary, the settings with larger errors, and the picture."""
     everything = [cell for cells in families.values() for cell in cells]
     run.save_table(map(flat, everything))
     total = summaries(families | {"all": everything})
@@ -118,7 +118,7 @@ def report(run: Run, families: dict[str, list[Cell]], title: str) -> None:
 
 @PAPER.experiment("decoder", "Error of the decoder on the settings used to choose it", runs=600)
 def decoder(run: Run) -> None:
-    """Measure the default on the tables' and figures' settings; `runs` counts free frequencies, see `repetitions`."""
+    """Measure the default on the tables' and figures' settings; `runs` counts free frequencies (see `repetitions`)."""
     cells = run.cells(settings.choosing(), measure)
     families = {name: [c for c in cells if c["family"] == name] for name in dict.fromkeys(c["family"] for c in cells)}
     report(run, families, "Settings that chose the decoder")
@@ -126,7 +126,7 @@ def decoder(run: Run) -> None:
 
 @PAPER.experiment("held-out", "Error of the decoder on held-out settings", runs=2000)
 def held_out(run: Run) -> None:
-    """Measure the default on drawn settings and on views of real data; `runs` as for `decoder`."""
+    """Measure the default on random settings and on views of real data; `runs` as in `decoder`."""
     cells = run.cells(settings.held_out(), measure)
     families = {
         "synthetic": [cell for cell in cells if "file" not in cell],
@@ -160,7 +160,7 @@ DECODERS: dict[str, Callable[[RecordEstimate, Groups], RecordEstimate]] = {
 
 
 def measure_large(cell: Cell) -> Cell:
-    """Return the errors of the decoder, of its first version and of norm-sub, on the same reports of best oracles."""
+    """Return errors of the decoder, its first version and norm-sub, for the same reports by the best oracles."""
     given = population(cell)
     people, truth = given.people, given.people.frequencies
     mechanism, rng = AdaptiveSMP(people.sizes, cell["epsilon"]), SimulationRandomness(cell["seed"])
@@ -179,7 +179,7 @@ def measure_large(cell: Cell) -> Cell:
 
 @PAPER.experiment("large-k", "Error of the decoder against norm-sub for 16, 64 and 256 categories", runs=20)
 def large_k(run: Run) -> None:
-    """Measure the decoder and its first version over large domains, dominant categories apart."""
+    """Measure the decoder and its first version over large domains, with and without a dominant category."""
     cells = run.cells(settings.large(), measure_large)
     run.save_table(map(flat, cells))
     kinds = {"no dominant category": False, "a dominant category": True}

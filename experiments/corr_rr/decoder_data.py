@@ -1,7 +1,7 @@
-"""The contributors of a setting: the papers' synthetic records, those of Dirichlet kinds, and views of real data.
+"""Contributors of a setting: the papers' synthetic records, other synthetic kinds, and views of real data.
 
-A setting fixes its contributors; only the collection is repeated. Those of Dirichlet kinds hold at most 4096 distinct
-records, so that an aggregate is drawn quickly.
+A setting determines its contributors; only the collection is repeated. Contributors of the Dirichlet kinds hold at most
+4096 distinct records, so that an aggregate is drawn quickly.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ DISTINCT = 4096
 
 
 class Population(NamedTuple):
-    """Contributors, and which attributes share a domain.
+    """Contributors, and the groups of attributes that share a domain.
 
     Parameters
     ----------
     people : People
         Distinct records with counts.
     groups : tuple of tuples of int
-        Attributes of one domain, for the decoder.
+        Attributes with one domain, for the decoder.
     """
 
     people: People
@@ -36,7 +36,7 @@ class Population(NamedTuple):
 
 
 def population(cell: Cell) -> Population:
-    """Return the contributors of a setting, the same whenever it is asked for."""
+    """Return the contributors of a setting, the same on each call."""
     if "file" in cell:
         return _view(cell)
     seed = zlib.crc32(repr(sorted((name, cell[name]) for name in cell if name not in IRRELEVANT)).encode())
@@ -53,7 +53,7 @@ def population(cell: Cell) -> Population:
 
 
 IRRELEVANT = ("epsilon", "runs", "seed", "n1")
-"""What a setting may change without changing its contributors."""
+"""Parts of a setting that do not change its contributors."""
 
 
 # ---------------------------------------------------------------- Dirichlet kinds
@@ -64,18 +64,18 @@ def _columns(marginals: list[Floats], n: int, rng: np.random.Generator) -> Codes
 
 
 def _independent(cell: Cell, n: int, rng: np.random.Generator) -> Codes:
-    """Independent attributes, each with its own marginal from Dirichlet(alpha, ..., alpha)."""
+    """Return independent attributes, each with its own marginal from Dirichlet(alpha, ..., alpha)."""
     return _columns([_dirichlet(np.full(k, cell["alpha"]), rng) for k in cell["sizes"]], n, rng)
 
 
 def _alike(cell: Cell, n: int, rng: np.random.Generator) -> Codes:
-    """Independent attributes whose marginals scatter around one, if their domains are alike: Dirichlet(c m)."""
+    """Return independent attributes with marginals from Dirichlet(c m) around one m, if their domains are alike."""
     centres = {k: _dirichlet(np.full(k, cell["alpha"]), rng) for k in sorted(set(cell["sizes"]))}
     return _columns([_dirichlet(cell["closeness"] * centres[k], rng) for k in cell["sizes"]], n, rng)
 
 
 def _classes(cell: Cell, n: int, rng: np.random.Generator) -> Codes:
-    """Dependent attributes: latent classes, in each of which every attribute has a marginal of its own."""
+    """Return dependent attributes: latent classes, with a marginal for each class and attribute."""
     shares = _dirichlet(np.ones(cell["classes"]), rng)
     tables = [[_dirichlet(np.full(k, cell["alpha"]), rng) for k in cell["sizes"]] for _ in shares]
     chosen = rng.choice(len(shares), n, p=shares)
@@ -87,7 +87,7 @@ def _classes(cell: Cell, n: int, rng: np.random.Generator) -> Codes:
 
 
 def _copies(cell: Cell, n: int, rng: np.random.Generator) -> Codes:
-    """Dependent attributes: each copies its predecessor with probability rho (scaled), else has its own marginal."""
+    """Return dependent attributes: each copies its predecessor with probability rho (scaled), else is drawn anew."""
     sizes = cell["sizes"]
     records = _independent(cell, n, rng)
     for j in range(1, len(sizes)):
@@ -97,13 +97,13 @@ def _copies(cell: Cell, n: int, rng: np.random.Generator) -> Codes:
 
 
 def _zipf(cell: Cell, n: int, rng: np.random.Generator) -> Codes:
-    """Independent attributes whose shares fall as a power of the rank, in a random order."""
+    """Return independent attributes whose shares fall as a power of the rank, in a random order."""
     laws = [np.arange(1.0, k + 1) ** -cell["power"] for k in cell["sizes"]]
     return _columns([rng.permutation(law / law.sum()) for law in laws], n, rng)
 
 
 def _spike(cell: Cell, n: int, rng: np.random.Generator) -> Codes:
-    """Independent attributes; one value has the given share of each, the others share the rest by Dirichlet(alpha)."""
+    """Return independent attributes in which one value has the given share; Dirichlet(alpha) divides the rest."""
     marginals = []
     for k in cell["sizes"]:
         rest = (1 - cell["share"]) * _dirichlet(np.full(k - 1, cell["alpha"]), rng)
@@ -119,7 +119,7 @@ SOURCES = {
     "zipf": _zipf,
     "spike": _spike,
 }
-"""Synthetic kinds beside the papers' by name."""
+"""Synthetic kinds by name, in addition to those of the papers."""
 
 
 def _dirichlet(concentration: Floats, rng: np.random.Generator) -> Floats:
@@ -141,9 +141,10 @@ def _table(name: str) -> pd.DataFrame:
 
 
 def _view(cell: Cell) -> Population:
-    """Columns of a file, in groups that share a domain: the union of the values of the group's columns, sorted.
+    """Return columns of a file, in groups that share a domain.
 
-    `merge` takes contiguous groups of the sorted values where a domain is larger; `n` draws that many rows.
+    The domain is the sorted union of the values of the group's columns. `merge` forms contiguous groups of the sorted
+    values if a domain is larger; `n` draws that many rows.
     """
     table = _table(cell["file"])
     rows: Codes = np.arange(len(table), dtype=np.int64)

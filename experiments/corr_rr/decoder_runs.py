@@ -1,4 +1,4 @@
-"""Repeated collections of one setting: the errors of the baselines, all projected, and of the default, decoded."""
+"""Repeated collections of one setting: errors of the projected baselines and of the decoded default."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from experiments.harness import Cell
 
 BASELINES = ("SPL", "SMP", "RS+FD", "RS+RFD", "RS+RFD clipped", "Corr-RR")
 PHASE_ONE = 0.1
-"""Share of the contributors in phase one, of the two-phase baselines."""
+"""Share of contributors in phase one, for the two-phase baselines."""
 SLOW_RUNS = 10
-"""Repetitions of Corr-RR over domains that differ, where it takes longest and is far from the best."""
+"""Repetitions of Corr-RR over domains that differ; there it takes longest and is far from the best."""
 
 
 class Choice:
-    """What the library would use for records of these sizes: where a full record must be sent, and where not.
+    """The library's choices for records of these sizes: if a full record must be sent, and if not.
 
     Parameters
     ----------
@@ -39,16 +39,16 @@ class Choice:
 
     @property
     def protocol(self) -> str:
-        """Names of both."""
+        """Names of both choices."""
         return f"{'SPL' if self.splits else 'PivotCoded'}, {self.any_report.name}"
 
 
 def collect(
     given: Population, epsilon: float, choice: Choice, rng: SimulationRandomness, corr_rr: bool = True
 ) -> dict[str, RecordEstimate]:
-    """Return the answer of every baseline, projected, and of the default, decoded; each from its own collection.
+    """Return the estimates of all baselines, projected, and of the default, decoded; each has its own collection.
 
-    The default decodes the very reports of the baseline SPL or SMP: `PivotCoded` sends what SMP sends, in another form.
+    The default decodes the same reports as the baseline SPL or SMP: `PivotCoded` sends SMP's content in another form.
     """
     people, sizes = given.people, given.people.sizes
 
@@ -77,7 +77,7 @@ def collect(
 
 
 def squared_errors(answers: Mapping[str, RecordEstimate], truth: Sequence[Floats]) -> list[float]:
-    """Return the mean squared error of every answer: over the values, then over the attributes."""
+    """Return the mean squared error of each estimate: over the values, then over the attributes."""
     return [
         float(np.mean([np.mean((one.frequencies - f) ** 2) for one, f in zip(answer.values(), truth, strict=True)]))
         for answer in answers.values()
@@ -85,14 +85,14 @@ def squared_errors(answers: Mapping[str, RecordEstimate], truth: Sequence[Floats
 
 
 def repetitions(sizes: Sequence[int], runs: int) -> int:
-    """Return how often a setting is collected: until `runs` free frequencies were estimated, and 40 times at least."""
+    """Return the number of collections: enough for `runs` free frequencies in all, and at least 40."""
     return max(40, -(-runs // sum(k - 1 for k in sizes)))
 
 
 def measure(cell: Cell) -> Cell:
-    """Return every method's mean squared error in one setting, and the default's ratio to the best baseline.
+    """Return each method's mean squared error in one setting, and the default's ratio to the best baseline.
 
-    The best is the one that did best in these runs. That favours the baselines a little.
+    The best baseline is chosen by these runs. This choice favours the baselines a little.
     """
     given = population(cell)
     people, truth = given.people, given.people.frequencies
@@ -117,7 +117,7 @@ def measure(cell: Cell) -> Cell:
 def paired_ratio(numerator: Floats, denominator: Floats) -> tuple[float, float]:
     """Return the ratio of means over the same runs, and its standard error by the delta method.
 
-    If the second was measured in fewer runs, these are the first ones.
+    If the second method has fewer runs, they are the first runs of the other method.
     """
     numerator = numerator[: len(denominator)]
     ratio = float(numerator.mean() / denominator.mean())
@@ -126,5 +126,5 @@ def paired_ratio(numerator: Floats, denominator: Floats) -> tuple[float, float]:
 
 
 def sizes_text(sizes: Sequence[int]) -> str:
-    """Return the domain sizes as text: one number if they are equal."""
+    """Return the domain sizes as text: one number if all are equal."""
     return str(sizes[0]) if len(set(sizes)) == 1 else "/".join(map(str, sizes))

@@ -1,4 +1,4 @@
-"""The settings of the decoder's experiments: those that chose it, those it was developed on, and those held out."""
+"""Settings of the decoder's experiments: used to choose it, used to develop it, and held out."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ PAPER_EPSILONS = (0.1, 0.2, 0.3, 0.4, 0.5)
 
 
 def choosing() -> list[Cell]:
-    """Return the settings on which the decoder was chosen: tables and figures of both versions, and their data.
+    """Return the settings used to choose the decoder: tables and figures of both versions, and their data.
 
-    The second version's are taken with both generators, the first's as described. Phase one has a tenth of the
-    contributors throughout, so that the cells of a table's row are one setting.
+    Settings of the second version have both generators. Settings of the first version are taken as described. Phase one
+    always has a tenth of the contributors, so that the cells of a table's row are one setting.
     """
     second = [(n, 2, 4, 0.1, e) for n, e in product((200, 2000, 20_000), (0.1, 0.3, 0.5))]  # Tables 4-9
     second += [(20_000, 4, 4, rho, e) for rho, e in product((0.1, 0.5, 0.9), PAPER_EPSILONS)]  # Figures 3, 4
@@ -53,10 +53,10 @@ KINDS = ("independent", "alike", "classes", "copies")
 
 
 def drawn(number: int, seed: int) -> list[Cell]:
-    """Return settings drawn at random: sizes, n, epsilon and kind of population, nothing of which saw the decoder.
+    """Return random settings (sizes, n, epsilon and kind of population) that were not used for the decoder.
 
-    d in 2..8; k in 2..20, one for all attributes in every other setting; n in 500..10^6 and epsilon in 0.1..5, both
-    uniform in their logarithm; kinds in turn.
+    d is in 2..8. k is in 2..20, in every other setting the same for all attributes. n is in 500..10^6 and epsilon in
+    0.1..5, both log-uniform. Kinds take turns.
     """
     rng = np.random.default_rng(seed)
     cells: list[Cell] = []
@@ -81,7 +81,7 @@ def drawn(number: int, seed: int) -> list[Cell]:
 
 
 def development() -> list[Cell]:
-    """Return settings for choosing between decoders: drawn ones, spikes, and views of data that are not held out."""
+    """Return settings for choosing between decoders: random ones, spikes, and views of data that are not held out."""
     views: list[tuple[str, list[list[str]]]] = [
         ("fair_affairs.csv", [["rate_marriage"], ["religious"], ["occupation", "occupation_husb"]]),
         ("fair_affairs.csv", [["age"], ["yrs_married"], ["children"], ["educ"]]),
@@ -111,7 +111,7 @@ def _over_large_domains(kinds: Iterable[Cell], collections: Iterable[tuple[int, 
 
 
 def large_development() -> list[Cell]:
-    """Return the settings on which the models of a dominant category were developed."""
+    """Return the settings used to develop the models of a dominant category."""
     kinds: list[Cell] = [{"source": "independent", "alpha": alpha} for alpha in (0.03, 0.3, 1.0)]
     kinds += [{"source": "alike", "alpha": 0.3, "closeness": 30.0}]
     kinds += [{"source": "spike", "alpha": 0.3, "share": share} for share in (0.5, 0.9, 0.98, 0.995)]
@@ -120,7 +120,7 @@ def large_development() -> list[Cell]:
 
 
 def large() -> list[Cell]:
-    """Return held-out settings over large domains: other populations, and dominant shares that development had not."""
+    """Return held-out settings over large domains: new populations, and new shares of the dominant category."""
     kinds: list[Cell] = [{"source": "independent", "alpha": alpha} for alpha in (0.1, 1.0)]
     kinds += [{"source": "alike", "alpha": 1.0, "closeness": 100.0}]
     kinds += [{"source": "zipf", "power": power} for power in (1.0, 1.5)]
@@ -157,7 +157,7 @@ _VIEWS: list[tuple[str, list[list[str]]]] = [
 
 
 def held_out() -> list[Cell]:
-    """Return the settings that chose nothing: 100 drawn ones, and three budgets of each view of real data."""
+    """Return the held-out settings: 100 random ones, and three budgets for each view of real data."""
     budgets = ((0.1, 1.0, 4.0), (0.3, 0.7, 2.0))
     real: list[Cell] = []
     for i, (name, columns) in enumerate(_VIEWS):

@@ -1,4 +1,4 @@
-"""The figures of both versions that show errors: one command each, numbers for every method and post-processing."""
+"""Figures of both versions that show errors: one command each, with numbers for all methods and post-processing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHORT = {"RS+RFD clipped": "RS+RFD", DEFAULT: "default", "uniform": "1/k", PREPR
 
 
 def draw_layout(layout: Layout, cells: list[Cell], post: str) -> Figure:
-    """Draw one figure: a row of panels per generator."""
+    """Draw one figure, with one row of panels per generator."""
     figure, axes = panels(len(layout.sources), len(layout.panel[1]))
     axis, place, names = layout.axis[0], iter(cells), shown(post, layout.preprint)
     for source, row in zip(layout.sources, axes, strict=True):
@@ -37,7 +37,7 @@ def draw_layout(layout: Layout, cells: list[Cell], post: str) -> Figure:
 
 
 def perform(layout: Layout, run: Run) -> None:
-    """Measure one figure's cells, and save its numbers and two pictures: raw, and projected onto the simplex."""
+    """Measure the cells of one figure; save its numbers and two pictures (raw, and projected onto the simplex)."""
     cells = run.cells(layout.all_cells(), measure)
     run.save_table(rows_of(cells))
     for source in layout.sources:
@@ -57,7 +57,7 @@ def perform(layout: Layout, run: Run) -> None:
 
 
 def short_row(cell: Cell, post: str) -> Cell:
-    """Return the errors of the drawn lines, short enough for a terminal."""
+    """Return the errors of the drawn lines, rounded for a terminal."""
     return {
         SHORT.get(name, name): f"{cell['mse'][line(name, post)][0]:.1e}".replace("e-0", "e-")
         for name in STYLES
@@ -66,13 +66,13 @@ def short_row(cell: Cell, post: str) -> Cell:
 
 
 def corr_rr_wins(cell: Cell, post: str, own: str) -> bool:
-    """Whether Corr-RR by the paper's own rule has the smallest error of the papers' four lines."""
+    """Return whether Corr-RR with the paper's own rule has the smallest error of the papers' four lines."""
     others = min(cell["mse"][f"{name}|{post}"][0] for name in ("SPL", "RS+FD", "RS+RFD clipped"))
     return bool(cell["mse"][f"{own}|{post}"][0] < others)
 
 
 QUICK = ("figure-3", "figure-7")
-"""One over epsilon and one over rho: every figure takes three to seven seconds, even with two runs."""
+"""Figures for quick runs: one against epsilon, one against rho. Two runs of a figure take three to seven seconds."""
 
 for _name, _layout in LAYOUTS.items():
     PAPER.experiment(_name, _layout.title, _layout.runs, 2 if _name in QUICK else None)(partial(perform, _layout))

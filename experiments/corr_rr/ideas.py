@@ -1,12 +1,13 @@
-"""Two ideas of the paper that it does not measure: copies chosen value by value, and a size for phase one.
+"""Two ideas that the paper does not measure: copies chosen value by value, and a size for phase one.
 
 4.4 explains Mushroom by p_y, which minimises the average error "rather than MSE of the estimator for each value". Here
 the pivot's reported value v is copied with a probability p_v of its own, otherwise replaced by a uniform other value:
 
-* `each`: p_v minimises Theorem 5's error of the value v alone, as if all values had it: the sentence taken literally;
+* `each`: p_v minimises Theorem 5's error of the value v alone, as the sentence says literally;
 * `together`: all p_v of a pair minimise the exact expected error of the pair's target, a bounded least-squares problem.
 
-4.3.4 recommends 5 to 10% of the contributors for phase one, 3.2.2 and the same section 10 to 20%.
+Section 4.3.4 recommends 5 to 10% of the contributors for phase one. Section 3.2.2 and section 4.3.4 also recommend 10
+to 20%.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def grr(k: int, epsilon: float) -> tuple[float, float]:
 
 
 def each(target: Floats, pivot: Floats, n2: int, epsilon: float) -> Floats:
-    """Return p_v that minimises Theorem 5's error of every value on its own."""
+    """Return the p_v that minimises Theorem 5's error for each value alone."""
     k, (q, delta) = len(target), grr(len(target), epsilon)
     alpha, beta = 1 - 1 / n2, -2 * target + (1 - 2 * q) / (n2 * delta)
     c0, c1 = (target + (1 - pivot) / (k - 1)) / 2, (k * pivot - 1) / (k - 1) / 2
@@ -52,13 +53,13 @@ def each(target: Floats, pivot: Floats, n2: int, epsilon: float) -> Floats:
 
 
 def _exchange(weights: Floats) -> Floats:
-    """Return M with W'w = (1 - w)/(k - 1) + M p for weights w that sum to one, W the table of `table_of`."""
+    """Return M with W'w = (1 - w)/(k - 1) + M p for weights w with sum one; W is the table of `table_of`."""
     k = len(weights)
     return np.asarray(np.diag(weights) * k / (k - 1) - np.tile(weights, (k, 1)) / (k - 1))
 
 
 def together(target: Floats, pivot: Floats, n2: int, epsilon: float) -> Floats:
-    """Return p_v that minimise the expected error of the target, variance and squared bias summed over values."""
+    """Return the p_v that minimise the target's expected error: variance and squared bias summed over values."""
     from scipy import optimize
 
     k, (q, delta) = len(target), grr(len(target), epsilon)
@@ -69,7 +70,7 @@ def together(target: Floats, pivot: Floats, n2: int, epsilon: float) -> Floats:
 
 
 def together_levelled(target: Floats, pivot: Floats, _: int, __: float) -> Floats:
-    """Return p_v that minimise the squared bias of an estimate that has the public part of the copies taken out."""
+    """Return the p_v that minimise the squared bias of the estimate without the public part of the copies."""
     from scipy import optimize
 
     k = len(target)
@@ -93,11 +94,11 @@ RULES: Mapping[str, tuple[Rule, str]] = {
     "together": (together, "debiased"),
     "together, levelled": (together_levelled, "levelled"),
 }
-"""Rule and estimator: the paper's, or with what the published tables make of uniform lies taken out."""
+"""Rule and estimator: the paper's estimator, or one that corrects for uniform lies by the published tables."""
 
 
 def learned(first: Aggregate, n2: int, rule: Rule) -> CondRR:
-    """Return the mechanism whose copies have a probability for every value."""
+    """Return the mechanism that has a copy probability for each value."""
     marginals = [part.frequencies for part in first.mechanism.estimate(first).values()]
     sizes, epsilon = first.mechanism.sizes, float(first.mechanism.epsilon)
     tables = tuple(
@@ -131,7 +132,7 @@ def _held(text: str) -> People:
 
 
 def people_of(cell: Cell) -> People:
-    """Return the contributors of a setting: the paper's real data, SynA as described, or a held-out one."""
+    """Return the contributors of a setting: the paper's real data, SynA as described, or a held-out population."""
     if cell["family"] == "held out":
         return _held(json.dumps({name: value for name, value in cell.items() if name not in OWN}, sort_keys=True))
     if cell["family"] == "real data":
@@ -144,11 +145,11 @@ OWN = ("family", "share", "runs", "seed", "place")
 
 
 ATTRIBUTES, CELLS = 4, 500
-"""Most attributes of a held-out setting, and most cells of its tables where copies are chosen value by value."""
+"""Limits of held-out settings for value-by-value copies: number of attributes, and number of table cells."""
 
 
 def held_out_alike(cells: float = math.inf) -> list[Cell]:
-    """Return the held-out settings of a few attributes that have one domain, which the rules are for."""
+    """Return the held-out settings of few attributes with one domain, for which the rules are meant."""
     found = []
     for place, cell in enumerate(held_out()):
         sizes = population(cell).people.sizes
@@ -173,7 +174,7 @@ def own_settings(epsilons: Sequence[float], contributors: Sequence[int] = (20_00
 
 
 def measure_values(cell: Cell) -> Cell:
-    """Measure one p_y per pair beside one per value."""
+    """Measure one p_y per pair against one per value."""
     people = people_of(cell)
     return moments(
         [
@@ -184,14 +185,14 @@ def measure_values(cell: Cell) -> Cell:
 
 
 def geometric_mean(ratios: Sequence[Ratio]) -> Ratio:
-    """Return the geometric mean of independent ratios, with the Monte-Carlo error of its runs."""
+    """Return the geometric mean of independent ratios, and its Monte-Carlo error over their runs."""
     mean = math.exp(float(np.mean([math.log(one.value) for one in ratios])))
     return Ratio(mean, mean * math.sqrt(sum((one.error / one.value) ** 2 for one in ratios)) / len(ratios))
 
 
 @PAPER.experiment("per-value", "Section 4.4: one copy probability for each value instead of each pair", runs=100)
 def per_value(run: Run) -> None:
-    """Compare the rules on the paper's own settings and on held-out ones."""
+    """Compare the rules on the paper's own settings and on held-out settings."""
     settings = [cell | {"share": 0.1} for cell in (*own_settings((0.1, 0.3, 0.5)), *held_out_alike(CELLS))]
     cells = run.cells(settings, measure_values)
     rows = []
@@ -228,11 +229,11 @@ def _family(row: Cell) -> str:
 
 SHARES = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
 DEVIATIONS = (0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3)
-"""Standard errors that phase one's frequencies may have, of which development chooses one."""
+"""Candidates for the standard error of phase one's frequencies; development settings choose one of them."""
 
 
 def measure_share(cell: Cell) -> Cell:
-    """Measure Corr-RR at one size of phase one."""
+    """Measure Corr-RR with one size of phase one."""
     people, table = people_of(cell), []
     for run in range(cell["runs"]):
         rng = randomness(cell, run)
@@ -246,7 +247,7 @@ def measure_share(cell: Cell) -> Cell:
 
 
 def nearest(share: float) -> float:
-    """Return the measured share that is nearest by ratio."""
+    """Return the measured share with the nearest ratio."""
     return min(SHARES, key=lambda one: abs(math.log(one / share)))
 
 
@@ -259,7 +260,7 @@ def by_deviation(people: People, epsilon: float, deviation: float) -> float:
 
 
 def planned(people: People, epsilon: float) -> float:
-    """Return the share that `corr_rr_plan` chooses before anybody reports."""
+    """Return the share that `corr_rr_plan` chooses in advance."""
     return corr_rr_plan(people.sizes, epsilon, people.n).n1 / people.n
 
 
@@ -267,7 +268,7 @@ def planned(people: People, epsilon: float) -> float:
     "phase-one", "Section 4.3.4: size of phase one, chosen on the paper's settings, checked on held-out ones", runs=100
 )
 def phase_one(run: Run) -> None:
-    """Measure Corr-RR at eight sizes of phase one; choose a rule on the paper's settings, and check it elsewhere."""
+    """Measure Corr-RR with eight sizes of phase one; choose a rule on the paper's settings, and check it elsewhere."""
     settings = [*own_settings((0.1, 0.3, 0.5, 1.0), (2000, 20_000)), *held_out_alike()]
     measured = run.cells([cell | {"share": share} for cell in settings for share in SHARES], measure_share)
     rows = []

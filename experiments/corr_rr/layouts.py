@@ -1,4 +1,4 @@
-"""Every figure of the two papers as data: what its panels, axis and setting are, and what the text leaves open."""
+"""Every figure of the two papers as data: its panels, axis and setting, and what the text leaves open."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from experiments.corr_rr.real import PREPRINT_DATA, PRINTED_DATA
 from experiments.harness import Cell
 
 SOURCES = ("as_described", "equal_marginals")
-"""The generators every figure on synthetic data is drawn with."""
+"""Generators with which each figure on synthetic data is drawn."""
 
 RHO = (0.1, 0.5, 0.9)
 ALL_RHO = (0.1, 0.3, 0.5, 0.7, 0.9)
@@ -27,28 +27,28 @@ OPEN_PREPRINT = (
 )
 
 KNOWN: Cell = {"known_priors": True}
-"""The preprint's RS+RFD has priors that nobody asked for."""
+"""Addition for the preprint: its RS+RFD has priors that were not collected from anyone."""
 
 NAMES = {"epsilon": "epsilon", "d": "attributes d", "rho": "correlation rho", "share": "share of phase one", "data": ""}
 
 
 class Layout(NamedTuple):
-    """One figure.
+    """Layout of one figure.
 
     Parameters
     ----------
     title : str
-        Its caption in our words.
+        Caption in our words.
     base : dict
-        What all its cells share.
+        Setting that all cells share.
     panel : (str, values)
-        What differs between panels.
+        Name and values of the setting that differs between panels.
     axis : (str, values)
-        What differs along the axis.
+        Name and values of the setting along the axis.
     runs : int
-        The paper's repetitions.
+        Number of repetitions in the paper.
     open : tuple of str
-        What the text does not state, and what was chosen.
+        What the text does not state, and our choice.
     """
 
     title: str
@@ -60,12 +60,12 @@ class Layout(NamedTuple):
 
     @property
     def preprint(self) -> bool:
-        """Whether it is a figure of the preprint, whose rule for copies is another one."""
+        """Whether the figure is from the preprint, which has another rule for copies."""
         return bool(self.base.get("known_priors", False))
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The generators; real data have none."""
+        """Generators of the figure; real data have none."""
         return ("",) if self.panel[0] == "data" else SOURCES
 
     def cells(self, source: str, panel: float | str) -> list[Cell]:
@@ -74,7 +74,7 @@ class Layout(NamedTuple):
         return [self.base | given | {self.panel[0]: panel, self.axis[0]: value} for value in self.axis[1]]
 
     def all_cells(self) -> list[Cell]:
-        """Return every setting of the figure."""
+        """Return all settings of the figure."""
         return [cell for source in self.sources for panel in self.panel[1] for cell in self.cells(source, panel)]
 
 
@@ -164,4 +164,4 @@ LAYOUTS: dict[str, Layout] = {
         *(("epsilon", LARGE_EPSILON), 200, (OPEN_SHARE, OPEN_PREPRINT, "Encodings: see `real-data`.")),
     ),
 }
-"""Figures by name; v1 is the preprint. Figures without errors (1, 2, 12; preprint 1-3) are not here."""
+"""Figures by name; v1 is the preprint. Figures without errors (1, 2, 12; preprint 1-3) are left out."""

@@ -1,4 +1,4 @@
-"""One cell: a setting, many repetitions, the mean squared error of every method and its Monte-Carlo error."""
+"""One cell: a setting, its repetitions, and the mean squared error of each method with its Monte-Carlo error."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from experiments.ocms.statistics import randomness
 
 
 def draw(cell: Cell, rng: SimulationRandomness) -> People:
-    """Draw the contributors of one repetition: new ones each time, if the data are synthetic."""
+    """Draw the contributors of one repetition; synthetic data are drawn anew in each repetition."""
     if cell["data"] in ENCODINGS:
         return sample(cell, rng)
     source = synthetic(cell["data"], cell["source"], cell["k"], cell["d"], cell["rho"], rng.generator)
@@ -24,9 +24,9 @@ def draw(cell: Cell, rng: SimulationRandomness) -> People:
 
 
 def repetitions(cell: Cell) -> list[dict[str, float]]:
-    """Return the errors in every repetition: of every method, or of those that a cell marked so needs, raw.
+    """Return the errors of each repetition for all methods, or raw for the methods that the cell asks for.
 
-    A cell marked `brief` has those with printed cells, one marked `four` the paper's four mechanisms.
+    A cell marked `brief` has the methods with printed cells. A cell marked `four` has the paper's four mechanisms.
     """
     result = []
     for run in range(cell["runs"]):
@@ -67,7 +67,7 @@ class Ratio(NamedTuple):
     error: float
 
     def verdict(self, low: float, high: float) -> str:
-        """Return "yes" or "no" two standard errors inside or outside of the bounds, and "undecided" between."""
+        """Return "yes" (or "no") if two standard errors inside (or outside) the bounds, else "undecided"."""
         wide = 2 * self.error
         if low + wide <= self.value <= high - wide:
             return "yes"
@@ -75,7 +75,7 @@ class Ratio(NamedTuple):
 
 
 def together(cell: Cell) -> Cell:
-    """Measure a cell and keep how errors of one repetition vary together: two of its methods share contributors."""
+    """Measure a cell and keep the covariances of one repetition's errors, because methods share contributors."""
     return moments(repetitions(cell))
 
 
@@ -87,7 +87,7 @@ def moments(repeated: list[dict[str, float]]) -> Cell:
 
 
 def paired_ratio(cell: Cell, method: str, other: str) -> Ratio:
-    """Return one method's mean error over another's in a cell of `together`; the delta method for pairs."""
+    """Return one method's mean error over another's in a cell of `together`, by the delta method for pairs."""
     a, b = (cell["lines"].index(f"{name}|raw") for name in (method, other))
     mean, covariance = cell["mean"], cell["covariance"]
     ratio = mean[a] / mean[b]
@@ -96,7 +96,7 @@ def paired_ratio(cell: Cell, method: str, other: str) -> Ratio:
 
 
 def ratio_between(cell: Cell, other: Cell, method: str) -> Ratio:
-    """Return a method's mean error in a cell of `together` over its own in another cell, independent of it."""
+    """Return a method's mean error in a cell of `together` over its error in another, independent cell."""
     means, relative = [], []
     for one in (cell, other):
         place = one["lines"].index(f"{method}|raw")

@@ -1,13 +1,13 @@
-"""What is compared: every mechanism on the same contributors, raw and after the same post-processing.
+"""Methods that are compared: all on the same contributors, raw and with the same post-processing.
 
-* ``SPL``: every attribute by GRR with epsilon/d; ``SMP``: one attribute with all of epsilon, its index sent;
-* ``RS+FD``: one attribute with all of epsilon, uniform fakes of the others;
+* ``SPL``: each attribute by GRR with epsilon/d; ``SMP``: one attribute with all of epsilon, and its index;
+* ``RS+FD``: one attribute with all of epsilon, and uniform fakes for the others;
 * ``RS+RFD``: fakes from phase one's marginals; ``RS+RFD clipped``: phase two clipped to [0, 1] and normalised before
-  the phases are combined, as the paper's numbers need; ``RS+RFD truth``: one phase, the true frequencies as priors,
-  which nobody has (preprint only);
+  the phases are combined, as the paper's numbers need; ``RS+RFD truth``: one phase with the true frequencies as priors,
+  which are unknown in practice (preprint only);
 * ``Corr-RR``: copy probabilities pair by pair; ``Corr-RR joint``: by the joint optimum, for more than two attributes;
-  ``Corr-RR preprint``: by the preprint's rule; ``Corr-RR copying``: always copied, whatever phase one says;
-* ``default``: what the library recommends; ``phase one``: what phase one alone says; ``uniform``: 1/k.
+  ``Corr-RR preprint``: by the preprint's rule; ``Corr-RR copying``: copies always;
+* ``default``: the library's recommendation; ``phase one``: the estimate from phase one alone; ``uniform``: 1/k.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from deniable.records import RSRFD, combine
 from experiments.corr_rr.populations import Floats, People
 
 DEFAULT = "default|hierarchical"
-"""The line of the default: the mechanism that `recommend` gives, and the hierarchical decoder."""
+"""Name of the default's line: the mechanism from `recommend`, with the hierarchical decoder."""
 
 
 class Setting(NamedTuple):
@@ -37,7 +37,7 @@ class Setting(NamedTuple):
     n1 : int
         Contributors of phase one.
     known_priors : bool
-        Whether RS+RFD is also given the true frequencies as priors.
+        Whether RS+RFD is also run with the true frequencies as priors.
     """
 
     epsilon: float
@@ -46,7 +46,7 @@ class Setting(NamedTuple):
 
 
 def copying(first: Aggregate, _: int) -> CorrRR:
-    """Return Corr-RR that always copies: what both rules find for marginals that are exactly equal."""
+    """Return Corr-RR that always copies, as both rules do for marginals that are exactly equal."""
     sizes = first.mechanism.sizes
     return CorrRR(sizes, first.mechanism.epsilon, ((1.0,) * len(sizes),) * len(sizes))
 
@@ -57,16 +57,16 @@ COPIES: dict[str, Callable[[Aggregate, int], CorrRR]] = {
     "Corr-RR preprint": lambda first, n2: CorrRR.learn(first, n2, rule="preprint"),
     "Corr-RR copying": copying,
 }
-"""How P is found from phase one. The draws depend on the order: a new one comes last, or older results change."""
+"""Methods to find P from phase one. Draws depend on their order: add new ones at the end, or older results change."""
 RULES = ("Corr-RR", "Corr-RR preprint")
-"""As the two papers have it."""
+"""Names of Corr-RR with the rules of the two papers."""
 
 Collect = Callable[[Any, People, SimulationRandomness], Aggregate]
 """(mechanism, contributors, randomness) -> aggregate."""
 
 
 def simulated(mechanism: Any, group: People, rng: SimulationRandomness) -> Aggregate:
-    """Draw the aggregate, exactly in distribution, without a report."""
+    """Draw the aggregate from its exact distribution, without making reports."""
     if isinstance(mechanism, SPL):
         return mechanism.simulate_aggregate(group.marginal_counts, rng)
     aggregate: Aggregate = mechanism.simulate_aggregate(group.records, group.counts, rng)
@@ -74,7 +74,7 @@ def simulated(mechanism: Any, group: People, rng: SimulationRandomness) -> Aggre
 
 
 def reported(mechanism: Any, group: People, rng: SimulationRandomness) -> Aggregate:
-    """Randomise every record and count the reports: slow, and the same distribution."""
+    """Randomise each record and count the reports, which is slow and has the same distribution."""
     aggregate: Aggregate = mechanism.aggregate(mechanism.randomize(np.repeat(group.records, group.counts, axis=0), rng))
     return aggregate
 
@@ -82,7 +82,7 @@ def reported(mechanism: Any, group: People, rng: SimulationRandomness) -> Aggreg
 def estimates(
     group: People, setting: Setting, rng: SimulationRandomness, collect: Collect = simulated
 ) -> dict[str, RecordEstimate]:
-    """Collect from the same contributors in every way, and return each method's estimate before post-processing."""
+    """Collect from the same contributors with all methods; return each estimate before post-processing."""
     sizes, epsilon = group.sizes, setting.epsilon
     mechanisms = {
         "SPL": SPL(sizes, epsilon),
@@ -97,7 +97,7 @@ def estimates(
 
 
 def four(group: People, setting: Setting, rng: SimulationRandomness) -> dict[str, RecordEstimate]:
-    """Collect by the paper's four mechanisms only, Corr-RR by every rule for its copies."""
+    """Collect with the paper's four mechanisms only, and Corr-RR with all rules for its copies."""
     one_phase = {"SPL": SPL(group.sizes, setting.epsilon), "RS+FD": RSFD(group.sizes, setting.epsilon)}
     found = {name: one.estimate(simulated(one, group, rng)) for name, one in one_phase.items()}
     return found | two_phases(group, setting, rng, copies=RULES)
@@ -134,18 +134,18 @@ def recommended(sizes: tuple[int, ...], epsilon: float) -> Any:
 
 
 def uniform(like: RecordEstimate) -> RecordEstimate:
-    """Return 1/k for everything: what an estimate that asked nobody would say."""
+    """Return 1/k for each value: an estimate without any report."""
     return RecordEstimate({j: part.processed(np.full(part.k, 1 / part.k), "uniform") for j, part in like.items()})
 
 
 POST: Mapping[str, Callable[[RecordEstimate], RecordEstimate]] = {"raw": lambda estimate: estimate, "simplex": simplex}
-"""Post-processing that every method gets; "raw" is none."""
+"""Post-processing that each method gets; "raw" is none."""
 
 
 def errors(
     truth: Sequence[Floats], found: Mapping[str, RecordEstimate], posts: Sequence[str] = tuple(POST)
 ) -> dict[str, float]:
-    """Return the mean squared error (eq. (2)) of every method and post-processing, as "method|post"."""
+    """Return the mean squared error (eq. (2)) of each method and post-processing, as "method|post"."""
     lines = {f"{name}|{post}": POST[post](one) for name, one in found.items() for post in posts}
     if "default" in found:
         lines[DEFAULT] = hierarchical(found["default"])

@@ -1,4 +1,4 @@
-"""Figure 2: which probability of a copy the rule of Proposition 1 gives, and what it depends on."""
+"""Figure 2: the copy probability by the rule of Proposition 1, and its dependence on the marginals."""
 
 from __future__ import annotations
 
@@ -10,21 +10,24 @@ from experiments.corr_rr.pictures import dress, panels
 from experiments.harness import Run
 
 PIVOTS = (0.1, 0.3, 0.45, 0.7, 0.9)
-"""Marginals of the pivot; the text calls them representative and does not give them."""
+"""Marginals of the pivot; the text calls its values representative and does not give them."""
 
 COLOURS = ("#0072B2", "#009E73", "#000000", "#E69F00", "#D55E00")
 N2 = 18_000
 
 
 def probability(target: float, pivot: float, n2: int = N2, as_printed: bool = False) -> float:
-    """Return p_y of a binary target whose first value has this frequency, and a pivot whose first value has that."""
+    """Return p_y for a binary target and a binary pivot, given the frequencies of their first values."""
     marginals = [[target, 1 - target], [pivot, 1 - pivot]]
     return float(pairwise_copy_probabilities(marginals, n2, as_printed=as_printed)[0, 1])
 
 
 @PAPER.experiment("figure-2", "Figure 2: copy probability against the marginals of target and pivot", quick=1)
 def figure_2(run: Run) -> None:
-    """Calculate; nothing is random. Domain size, epsilon and n2 are not stated: binary, n2 = 18,000, no epsilon."""
+    """Calculate the curves; nothing is random.
+
+    The paper does not state domain size, epsilon and n2: here all is binary, n2 = 18,000, and epsilon does not matter.
+    """
     targets = [round(step / 100, 2) for step in range(101)]
     curves = {pivot: [probability(target, pivot) for target in targets] for pivot in PIVOTS}
     rows = [

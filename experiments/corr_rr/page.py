@@ -1,4 +1,4 @@
-"""How docs/papers/corr_rr.md quotes the results of these experiments (see `experiments.pages`)."""
+"""Quotations of these experiments in docs/papers/corr_rr.md (see `experiments.pages`)."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _real_data(r: Results) -> list[str]:
 
 
 def _stands(r: Results, data: str, against: str) -> str:
-    """Return cells: Corr-RR's ratio at every budget with its standard error, and the verdict that the results have."""
+    """Return cells: Corr-RR's ratio at each budget with its standard error, and the verdict of the results."""
     words = {"yes": "below", "no": "above", "undecided": "undecided"}
     return " | ".join(
         f"{number_of(row, 'ratio', '.2f')} ({number_of(row, 'error', '.2f')}) {words[row['below']]}"
@@ -431,7 +431,7 @@ def _ideas(r: Results) -> list[str]:
 
 
 def _best_rule(r: Results, family: str, kind: str) -> str:
-    """Return the best mean ratio among rules of one kind for the size of phase one, with its standard error."""
+    """Return the best mean ratio, with its standard error, among one kind of rules for the size of phase one."""
     rows = [row for row in r.rows("phase-one-summary", family=family) if kind in row["rule"]]
     best = min(rows, key=lambda row: float(row["mean"]))
     return f"{number_of(best, 'mean', '.2f')} ({number_of(best, 'error', '.2f')})"

@@ -1,4 +1,4 @@
-"""The papers' experiments by name, and the numbers to compare with."""
+"""The papers' experiments by name, and the printed numbers for comparison."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PAPER = Paper("corr_rr")
 
 @cache
 def expected() -> dict[str, Any]:
-    """Return the cells that the papers print, and their settings."""
+    """Return the cells that the papers print, with their settings."""
     text = Path(__file__).with_name("expected.json").read_text(encoding="utf-8")
     found: dict[str, Any] = json.loads(text)
     return found

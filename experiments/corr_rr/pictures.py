@@ -1,4 +1,4 @@
-"""Pictures of errors: the papers' four lines, what beats them, and what nobody had to be asked for."""
+"""Pictures of errors: the papers' four lines, better methods, and the estimate without reports."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ INK, GREY = "#1a1a1a", "#5f5f5f"
 
 
 PREPRINT = "Corr-RR preprint"
-"""Drawn in the preprint's figures only."""
+"""Name of a line that only the preprint's figures have."""
 
 
 class Style(NamedTuple):
-    """How one line looks."""
+    """Style of one line."""
 
     label: str
     colour: str
@@ -40,7 +40,7 @@ STYLES = {
     DEFAULT: Style("default, hierarchical decoder", "#000000", "", "-."),
     "uniform": Style("1/k, nobody asked", "#8a8a8a", "", ":"),
 }
-"""Okabe and Ito's palette; markers and dashes tell the lines apart without colour."""
+"""Okabe and Ito's palette; markers and dashes distinguish the lines without colour."""
 
 HEADINGS = {
     "as_described": "data as described",
@@ -51,12 +51,12 @@ HEADINGS = {
 
 
 def shown(post: str, preprint: bool = False) -> list[str]:
-    """Return the lines of a picture: like beside like, so the decoder only where everything else is projected."""
+    """Return the lines of a picture; the decoder is only in pictures in which all other lines are projected."""
     return [name for name in STYLES if (post != "raw" or name != DEFAULT) and (preprint or name != PREPRINT)]
 
 
 def line(name: str, post: str) -> str:
-    """Return the line of a method after some post-processing; the default has its own."""
+    """Return the line of a method with some post-processing; the default has its own post-processing."""
     return name if name == DEFAULT else f"{name}|{post}"
 
 

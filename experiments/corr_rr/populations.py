@@ -1,9 +1,9 @@
-"""The papers' synthetic data, as their text describes them and as their numbers need them.
+"""The papers' synthetic data: as their text describes them, and in variants that fit their numbers.
 
-Every attribute but the first copies an earlier one, its parent, with probability rho. In SynA the first attribute is
-everybody's parent, in SynB the parent is drawn among the earlier ones, once per data set (Table 2's correlations are
-products along one tree). What the first attribute follows, and what an attribute that does not copy draws, is the
-`Source`.
+Every attribute but the first copies an earlier attribute, its parent, with probability rho. In SynA the first attribute
+is the parent of all others. In SynB each parent is drawn among the earlier attributes, once per data set (Table 2's
+correlations are products along one tree). The `Source` gives the distribution of the first attribute and of attributes
+that do not copy.
 """
 
 from __future__ import annotations
@@ -18,19 +18,20 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 TABULATED = 4096
-"""Up to so many possible records their counts are drawn at once, beyond it the records."""
+"""Largest number of possible records whose counts are drawn at once; beyond, single records are drawn."""
 
 
 class Source(NamedTuple):
-    """How attributes are drawn.
+    """Distributions from which attributes are drawn.
 
     Parameters
     ----------
     first : str
-        "skewed": probabilities proportional to k, k-1, ..., 1; the papers' (.4, .3, .2, .1) at k = 4. "uniform".
+        "skewed": probabilities proportional to k, k-1, ..., 1, which is the papers' (.4, .3, .2, .1) at k = 4. Or
+        "uniform".
     otherwise : str
-        Of an attribute that does not copy: "others" is uniform over the other values, "all" uniform over all of them,
-        "first" the first attribute's distribution.
+        Distribution of an attribute that does not copy: "others" is uniform over the other values, "all" is uniform
+        over all values, "first" is the first attribute's distribution.
     """
 
     first: str
@@ -42,7 +43,7 @@ SOURCES = {
     "equal_marginals": Source("uniform", "all"),
     "shared_marginals": Source("skewed", "first"),
 }
-"""By name. With "all" after a uniform first attribute, or "first", the correlation with the parent is rho itself."""
+"""Sources by name. With "first", or "all" after a uniform first attribute, the correlation with the parent is rho."""
 
 
 class People(NamedTuple):
@@ -51,7 +52,7 @@ class People(NamedTuple):
     Parameters
     ----------
     records : int64[r, d]
-        Records that occur.
+        Records that occur in the data.
     counts : int64[r]
         Number of contributors who hold each of them.
     sizes : tuple of int
@@ -80,13 +81,13 @@ class People(NamedTuple):
         return [counts / self.n for counts in self.marginal_counts]
 
     def split(self, first: int, rng: np.random.Generator) -> tuple[People, People]:
-        """Return a random `first` of the contributors, and the others."""
+        """Return a random choice of `first` contributors, and the others."""
         drawn = rng.multivariate_hypergeometric(self.counts, first, method="marginals")
         return People(self.records, drawn, self.sizes), People(self.records, self.counts - drawn, self.sizes)
 
 
 def people(records: Codes, sizes: tuple[int, ...]) -> People:
-    """Return the contributors who hold these records, one per row."""
+    """Return the contributors who hold these records; each row is one contributor."""
     places = np.ravel_multi_index(tuple(records.T), sizes)
     held, counts = np.unique(places, return_counts=True)
     return People(np.stack(np.unravel_index(held, sizes), axis=1).astype(np.int64), counts, sizes)
@@ -105,7 +106,7 @@ class Synthetic:
     rho : float
         Probability of a copy.
     parents : tuple of int
-        The parent of attribute j+1, in 0..j; all 0 for SynA.
+        Parents: entry j is the parent of attribute j+1, in 0..j. All are 0 for SynA.
     """
 
     source: str
@@ -177,6 +178,6 @@ class Synthetic:
 
 
 def synthetic(data: str, source: str, k: int, d: int, rho: float, rng: np.random.Generator) -> Synthetic:
-    """Return the distribution of a data set "SynA" or "SynB"; the latter's parents are drawn."""
+    """Return the distribution of "SynA" or "SynB"; SynB's parents are drawn."""
     parents = tuple(int(rng.integers(j)) if data == "SynB" else 0 for j in range(1, d))
     return Synthetic(source, k, d, rho, parents)

@@ -1,4 +1,4 @@
-"""Settings of the real data that the text does not give: how many readings fit the printed correlations.
+"""Settings of the real data that the text does not give: number of readings that fit the printed correlations.
 
 Mushroom: "we selected one attribute and merged adjacent categorical values (after encoding) so that its domain size
 matched that of the other"; Table 3 prints five values and a correlation of .209. Clave: two randomly selected columns
@@ -28,20 +28,20 @@ MUSHROOM, CLAVE = "mushroom.csv", "firm_teacher_clave.csv"
 PRINTED = {MUSHROOM: 0.209, CLAVE: 0.298}
 ROUNDING = 0.0005
 VALUES = 5
-"""Domain size of Table 3's Mushroom."""
+"""Domain size of Mushroom in Table 3."""
 
 
 class Reading(NamedTuple):
-    """Two columns over five values each.
+    """Two columns, with five values each.
 
     Parameters
     ----------
     columns : (str, str)
-        Their names.
+        Names of the columns.
     cuts : (tuple of int, tuple of int)
-        Codes at which a new group of adjacent codes begins; every code but the first where nothing is merged.
+        Codes at which a new group of adjacent codes begins. If nothing is merged, these are all codes but the first.
     correlation : float
-        Pearson's, of the merged codes.
+        Pearson's correlation of the merged codes.
     """
 
     columns: tuple[str, str]
@@ -50,12 +50,12 @@ class Reading(NamedTuple):
 
     @property
     def fits(self) -> bool:
-        """Whether the correlation is the printed one, its sign aside, up to rounding."""
+        """Whether the absolute correlation rounds to the printed one."""
         return abs(abs(self.correlation) - PRINTED[MUSHROOM]) <= ROUNDING
 
 
 def columns_of(name: str) -> dict[str, Codes]:
-    """Return every column of a file as codes of its sorted labels."""
+    """Return each column of a file as codes of its sorted labels."""
     table = pyarrow.csv.read_csv(data_file(name))
     return {
         column: np.unique(table.column(column).to_numpy().astype(np.str_), return_inverse=True)[1].astype(np.int64)
@@ -64,17 +64,17 @@ def columns_of(name: str) -> dict[str, Codes]:
 
 
 def cuts_of(labels: int) -> list[tuple[int, ...]]:
-    """Return every way to merge adjacent codes into five groups."""
+    """Return all ways to merge adjacent codes into five groups."""
     return list(combinations(range(1, labels), VALUES - 1))
 
 
 def groups(labels: int, cuts: tuple[int, ...]) -> NDArray[np.int64]:
-    """Return the group of every code."""
+    """Return the group of each code."""
     return np.searchsorted(np.array(cuts), np.arange(labels), side="right").astype(np.int64)
 
 
 def correlations(first: Codes, second: Codes) -> Iterator[tuple[tuple[tuple[int, ...], tuple[int, ...]], float]]:
-    """Return for all mergings of two columns the correlation of the merged codes."""
+    """Return the correlation of the merged codes for all mergings of two columns."""
     sizes = int(first.max()) + 1, int(second.max()) + 1
     table: Floats = np.zeros(sizes)
     np.add.at(table, (first, second), 1 / len(first))
@@ -92,7 +92,7 @@ def correlations(first: Codes, second: Codes) -> Iterator[tuple[tuple[tuple[int,
 
 
 def mushroom() -> dict[str, list[Reading]]:
-    """Return all readings of Mushroom, by how many of the two columns were merged."""
+    """Return all readings of Mushroom, by the number of columns that are merged."""
     columns = {name: codes for name, codes in columns_of(MUSHROOM).items() if codes.max() + 1 >= VALUES}
     found: dict[str, list[Reading]] = {"neither merged": [], "one merged": [], "both merged": []}
     for a, b in combinations(columns, 2):
@@ -125,7 +125,7 @@ def measure(cell: Cell) -> Cell:
 
 @PAPER.experiment("readings", "Mushroom and Clave: number of encodings that fit the printed correlations", runs=200)
 def readings(run: Run) -> None:
-    """Count the readings, and check 4.4's sentence on Mushroom for those that keep a column of five values."""
+    """Count the readings; check section 4.4's sentence on Mushroom if a column of five values is kept."""
     found = mushroom()
     rows = [
         {"data": "Mushroom", "readings": kind, "number": len(every), "fit": sum(one.fits for one in every)}

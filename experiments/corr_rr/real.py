@@ -1,9 +1,9 @@
-"""The papers' real data, from the directory that ``DENIABLE_DATA`` names, and how their columns become codes.
+"""The papers' real data, from the directory that ``DENIABLE_DATA`` names, and the encodings of their columns.
 
-The papers say little about encodings. Those here were chosen by what the text says and by the correlations it prints,
-never by an error; `Encoding.note` says which is which, and the experiment `real-data` shows the correlations beside the
-printed ones. Codes follow the sorted labels, as common label encoders do. Where a domain is cut, the most frequent
-labels stay and the others become one label "Other", sorted with the rest.
+The papers say little about encodings. Our encodings were chosen by the text and by the printed correlations, never by
+an error. `Encoding.note` gives the reason for each choice, and the experiment `real-data` shows our correlations beside
+the printed ones. Codes follow the sorted labels, as in common label encoders. If a domain is cut, the most frequent
+labels stay and the others become one label "Other", which is sorted with the rest.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class Encoding(NamedTuple):
     k : int
         Domain size.
     n : int or None
-        Contributors, drawn anew from the rows in each repetition; None takes all rows.
+        Number of contributors, drawn anew from the rows in each repetition; None takes all rows.
     printed : tuple of float
         Smallest and largest correlation that the paper prints.
     note : str
-        What the paper leaves open, and what was chosen.
+        What the paper leaves open, and our choice.
     """
 
     file: str
@@ -83,7 +83,7 @@ ENCODINGS: Mapping[str, Encoding] = {
         "the nine columns of more than five labels, the five commonest and Other",
     ),
 }
-"""Data sets by name: three of the PoPETs version (Table 3), three of the preprint (Table I)."""
+"""Data sets by name: three from the PoPETs version (Table 3), three from the preprint (Table I)."""
 
 PRINTED_DATA = ("Clave", "Mushroom", "Adult")
 PREPRINT_DATA = ("Clave 16", "Nursery", "Mushroom 9")

@@ -1,4 +1,4 @@
-"""What the page says of errors beside the tables: cells, exact biases, and the default beside the four methods."""
+"""Errors that the page quotes outside its tables: single cells, exact biases, and the default against four methods."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ PREPRINT_FOUR = (*BASELINES, "Corr-RR preprint")
 PAPER_FIGURES = tuple(name for name in LAYOUTS if not name.startswith("v1-") and name != "figure-11")
 PREPRINT_FIGURES = tuple(name for name in LAYOUTS if name.startswith("v1-"))
 BESIDE_RUNS = 30
-"""Repetitions of the cells that the default is compared in, whose decoder takes most of the time."""
+"""Repetitions of the cells with the default, whose decoder takes most of the time."""
 
 
 def cells_of(run: Run, figures: Iterable[str]) -> list[Cell]:
-    """Measure every method in the cells of some figures: real data, which are few, with the paper's repetitions."""
+    """Measure all methods in the cells of some figures; real data have few cells, and the paper's repetitions."""
     found: list[Cell] = []
     for figure in figures:
         layout: Layout = LAYOUTS[figure]
@@ -48,12 +48,12 @@ def standard_error(cell: Cell, method: str, post: str = "raw") -> float:
 
 
 def best_of_four(cell: Cell, post: str, four: Sequence[str] = FOUR) -> float:
-    """Return the smallest error of a paper's four methods."""
+    """Return the smallest error of the paper's four methods."""
     return min(error(cell, method, post) for method in four)
 
 
 def squared_bias(d: int, rho: float) -> float:
-    """Return the exact mean squared bias of phase two, if phase one knew SynA's marginals exactly."""
+    """Return the exact mean squared bias of phase two if phase one knew SynA's marginals exactly."""
     marginals = Synthetic("as_described", 4, d, rho, (0,) * (d - 1)).marginals
     others = 18_000
     found = expected_error(pairwise_copy_probabilities(marginals, others), marginals, others, 0.5)
@@ -61,7 +61,7 @@ def squared_bias(d: int, rho: float) -> float:
 
 
 def beside_default(name: str, cells: list[Cell], four: Sequence[str] = FOUR) -> Cell:
-    """Return how often SMP and the decoded default have a smaller error than the best of four, all projected."""
+    """Return how often SMP and the decoded default have smaller errors than the best of four, all projected."""
     best = [best_of_four(cell, "simplex", four) for cell in cells]
     corr_rr = sum(error(cell, four[-1], "simplex") == least for cell, least in zip(cells, best, strict=True))
     smp = np.array([error(cell, "SMP", "simplex") for cell in cells]) / best
@@ -80,7 +80,7 @@ def beside_default(name: str, cells: list[Cell], four: Sequence[str] = FOUR) -> 
 
 @PAPER.experiment("statements", "Errors that the page quotes outside its tables of claims", runs=100)
 def statements(run: Run) -> None:
-    """Measure what single sentences speak of; figures in their own caches."""
+    """Measure the numbers in single sentences of the page; each figure has a cache of its own."""
     (plain,) = (
         cell
         for cell in replace(run, name="table-6").cells(settings("6", "as_described"), measure)
@@ -144,7 +144,7 @@ def statements(run: Run) -> None:
     runs=BESIDE_RUNS,
 )
 def preprint_default(run: Run) -> None:
-    """Measure every method in the cells of the preprint's figures."""
+    """Measure all methods in the cells of the preprint's figures."""
     cells = [
         cell
         for figure in PREPRINT_FIGURES

@@ -1,4 +1,4 @@
-"""Tables 2 and 4 to 9 of the PoPETs version: the printed cells beside ours, on both kinds of data."""
+"""Tables 2 and 4 to 9 of the PoPETs version: printed cells beside ours, on both kinds of data."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from experiments.harness import Cell, Run
 from experiments.ocms.statistics import Comparison, randomness, rounding_error
 
 LINES = {"RS+RFD": "RS+RFD clipped|raw", "Corr-RR": "Corr-RR|raw"}
-"""What the printed rows are compared with."""
+"""Our lines that are compared with the printed rows."""
 
 READINGS = LINES | {name: f"{name}|raw" for name in ("Corr-RR preprint", "Corr-RR copying")}
-"""Other readings of the printed Corr-RR, by its rule for copies."""
+"""Other readings of the printed Corr-RR, by the rule for copies."""
 
 TABLES = ("4", "5", "6", "7", "8", "9")
 LIMIT = 3.0
-"""Cells beyond this |z| are counted as disagreeing; of 180 correct ones half a cell is expected to be."""
+"""Cells beyond this |z| are counted as disagreeing; among 180 correct cells, half a cell is expected to disagree."""
 
 
 def settings(table: str, source: str) -> list[Cell]:
@@ -43,8 +43,9 @@ def settings(table: str, source: str) -> list[Cell]:
 def compared(cell: Cell, method: str, printed: str) -> Comparison:
     """Return our cell beside the printed one.
 
-    The paper averages 100 repetitions and prints no error. Its repetitions are taken to scatter as ours do, so that its
-    cell has the standard error s/sqrt(100), ours s/sqrt(runs); rounding to the printed digits is added.
+    The paper averages 100 repetitions and prints no error. We assume that its repetitions vary as much as ours. Then
+    its cell has the standard error s/sqrt(100), and ours has s/sqrt(runs). The error of rounding to the printed digits
+    is added.
     """
     mean, deviation = cell["mse"][READINGS[method]]
     theirs = math.hypot(deviation / math.sqrt(expected()["runs"]), rounding_error(printed))
@@ -76,7 +77,7 @@ def comparisons(table: str, cells: Sequence[Cell], methods: Sequence[str] = tupl
 
 
 def verdict(rows: Sequence[Cell]) -> dict[str, Any]:
-    """Return how many cells disagree, chi-squared per cell, and the ratio to the paper's (geometric mean, largest)."""
+    """Return the number of cells that disagree, chi-squared per cell, and the ratio to the paper's numbers."""
     z = np.array([row["z"] for row in rows])
     ratios = np.array([row["ours"] / row["paper"] for row in rows])
     return {
@@ -90,7 +91,7 @@ def verdict(rows: Sequence[Cell]) -> dict[str, Any]:
 
 
 def perform(table: str, run: Run) -> None:
-    """Measure one table on both kinds of data, and say where it agrees."""
+    """Measure one table on both kinds of data, and print where it agrees."""
     printed = expected()["tables"][table]
     cells = {source: run.cells(settings(table, source), measure) for source in SOURCES}
     rows = [row for source in SOURCES for row in comparisons(table, cells[source])]
@@ -103,7 +104,7 @@ def perform(table: str, run: Run) -> None:
 
 
 def summarise(run: Run, rows: Sequence[Cell]) -> list[Cell]:
-    """Print and return the verdict on every method and kind of data."""
+    """Print and return the verdict for each method and kind of data."""
     found = [
         {"data": source, "method": method}
         | verdict([row for row in rows if (row["data"], row["method"]) == (source, method)])
@@ -115,7 +116,7 @@ def summarise(run: Run, rows: Sequence[Cell]) -> list[Cell]:
 
 
 def by_table(rows: Sequence[Cell]) -> list[Cell]:
-    """Return chi-squared per cell and the largest |z| of every reading of the printed Corr-RR, table by table."""
+    """Return chi-squared per cell and the largest |z| for each reading of the printed Corr-RR, by table."""
     return [
         {"data": source, "method": method, "in table": table}
         | {name: value for name, value in found.items() if name in ("cells", "|z| > 3", "chi2/cell", "largest |z|")}
@@ -129,7 +130,7 @@ def by_table(rows: Sequence[Cell]) -> list[Cell]:
 
 
 def _side_by_side(rows: Sequence[Cell]) -> list[Cell]:
-    """Return one row per printed cell, with ours on both kinds of data."""
+    """Return one row per printed cell, with our cells on both kinds of data."""
     half = len(rows) // 2
     return [
         {
@@ -174,7 +175,7 @@ for _table in TABLES:
     "agreement", "Tables 4-9 together: number of the 360 cells that agree, on three kinds of data", runs=250
 )
 def agreement(run: Run) -> None:
-    """Measure the printed cells of all six tables, nothing else, and count those that disagree."""
+    """Measure only the printed cells of all six tables, and count the cells that disagree."""
     rows = []
     for source in GENERATORS:
         for table in TABLES:
@@ -201,7 +202,7 @@ def agreement(run: Run) -> None:
 
 
 def _unclipped(cell: Cell, paper: float) -> tuple[float, float]:
-    """Return RS+RFD's raw error over the printed one, and its distance from that with both Monte-Carlo errors."""
+    """Return RS+RFD's raw error over the printed one, and their difference in Monte-Carlo errors of both."""
     mean, spread = cell["mse"]["RS+RFD|raw"]
     return mean / paper, (mean - paper) / (
         spread * math.hypot(1 / math.sqrt(cell["runs"]), 1 / math.sqrt(expected()["runs"]))
@@ -209,7 +210,7 @@ def _unclipped(cell: Cell, paper: float) -> tuple[float, float]:
 
 
 def _noisiest(run: Run) -> list[tuple[Cell, Cell]]:
-    """Return the cells of RS+RFD at n = 200, epsilon .1 and n1 up to 20, with the printed ones."""
+    """Return RS+RFD's cells at n = 200, epsilon .1 and n1 up to 20, with the printed ones."""
     found = []
     for source in SOURCES:
         for table in ("4", "7"):
@@ -227,13 +228,13 @@ PARENTS = {"SynA": (0, 0, 0)}
 
 
 def tree(data: str, rho: str) -> tuple[int, ...]:
-    """Return the parents that Table 2's correlations show; for SynB they were drawn, and differ between the columns."""
+    """Return the parents that fit Table 2's correlations; SynB's parents were drawn, and differ between the columns."""
     found: tuple[int, ...] = PARENTS.get(data) or tuple(expected()["table2"]["parents"][rho])
     return found
 
 
 def correlations(cell: Cell) -> Cell:
-    """Return the six correlations of one column: exact, and the standard deviation over data sets of n records."""
+    """Return the six correlations of one column: exact, and their standard deviation over data sets of n records."""
     source = Synthetic(cell["source"], 4, 4, cell["rho"], tuple(cell["parents"]))
     pairs = [(i, j) for i in range(4) for j in range(i + 1, 4)]
     drawn = []
@@ -248,7 +249,7 @@ def correlations(cell: Cell) -> Cell:
 
 @PAPER.experiment("table-2", "Table 2: correlations of SynA and SynB, by generator", runs=200, quick=4)
 def table_2(run: Run) -> None:
-    """Compare the printed correlations with those of every generator, at n = 20,000 as the paper."""
+    """Compare the printed correlations with those of each generator, at n = 20,000 as in the paper."""
     printed = expected()["table2"]
     cells = run.cells(
         [

@@ -1,4 +1,4 @@
-"""What else the papers propose (3.3.2 to 3.3.6) and print no number for: all on one phase one, beside Corr-RR."""
+"""Proposals of the papers without printed numbers (3.3.2 to 3.3.6), with one phase one, against Corr-RR."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from experiments.harness import Cell, Run
 from experiments.ocms.statistics import randomness
 
 ROUNDS = 4
-"""Rounds of the refinement; each has a tenth of its contributors in phase one."""
+"""Rounds of the refinement; in each, a tenth of the round's contributors are in phase one."""
 
 QUANTILES = (0.1, 0.5, 0.9)
-"""Of the errors over the runs: a matrix that phase one makes nearly singular gives means that a few runs decide."""
+"""Quantiles of the errors over the runs. A nearly singular matrix from phase one makes means depend on few runs."""
 
 Learn = Callable[[Aggregate, int], Any]
 
@@ -44,7 +44,7 @@ LEARNED: dict[str, Learn] = {
     "two pivots": TwoPivotRR.learn,
     "Cond-RR": CondRR.learn,
 }
-"""Mechanisms of phase two by how they are learned from SPL's pair tables."""
+"""Mechanisms of phase two, by the method that learns them from SPL's pair tables."""
 
 READINGS: dict[str, tuple[str, str]] = {
     "Corr-RR": ("Corr-RR", "estimate"),
@@ -59,7 +59,7 @@ READINGS: dict[str, tuple[str, str]] = {
     "Cond-RR levelled": ("Cond-RR", "levelled"),
     "Cond-RR debiased": ("Cond-RR", "debiased"),
 }
-"""Estimates by name: (mechanism, estimator); unmixed ones are unbiased. The papers print one for Corr-RR only."""
+"""Name -> (mechanism, estimator); unmixed estimates are unbiased. The papers print an estimator for Corr-RR only."""
 
 SETTINGS: dict[str, Cell] = {
     "rho .1": {"data": "SynA", "source": "as_described", "rho": 0.1, "epsilon": 0.5},
@@ -72,7 +72,7 @@ SETTINGS: dict[str, Cell] = {
 
 
 def refined(group: People, epsilon: float, rng: SimulationRandomness) -> RecordEstimate:
-    """Return the combined estimate of rounds: each refreshes phase one and relearns P from everything so far."""
+    """Return the combined estimate of all rounds; each round repeats phase one and relearns P from all data so far."""
     aggregates: list[Aggregate] = []
     for rounds in range(ROUNDS, 0, -1):
         own, group = group.split(group.n // rounds, rng.generator) if rounds > 1 else (group, group)
@@ -83,7 +83,7 @@ def refined(group: People, epsilon: float, rng: SimulationRandomness) -> RecordE
 
 
 def variants(group: People, epsilon: float, n1: int, rng: SimulationRandomness) -> dict[str, RecordEstimate]:
-    """Collect from the same contributors by every variant."""
+    """Collect from the same contributors with all variants."""
     first_group, second_group = group.split(n1, rng.generator)
     first = simulated(CondRR.phase_one(group.sizes, epsilon), first_group, rng)
     one = first.mechanism.estimate(first)
@@ -115,7 +115,7 @@ def measure(cell: Cell) -> Cell:
 
 @PAPER.experiment("variants", "Sections 3.3.2-3.3.6: Cond-RR, groups, rounds and two pivots, against Corr-RR", runs=40)
 def run_variants(run: Run) -> None:
-    """Measure what the papers propose without numbers."""
+    """Measure the proposals that have no printed numbers."""
     base: Cell = {"k": 4, "d": 4, "n": 20_000}
     settings = [
         (base if "source" in setting else {}) | setting | {"share": 0.1, "setting": name}
