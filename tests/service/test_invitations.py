@@ -342,6 +342,10 @@ def test_rules_2_and_8_a_link_draws_once_and_asks_before_it_draws(here: Running,
         UploadError, match="this link was used before, and a link can be used only once: no report was made"
     ):
         send_file(ASKED, elsewhere, url)
+    for bare in (address, here.public):
+        with pytest.raises(UploadError, match="the address has no invitation: no report was made"):
+            send_file(ASKED, elsewhere, bare)
+    assert list(first.kept.parent.glob("*.parquet")) == [first.kept]
     strange = f"{address}.{to_base64url(secrets.token_bytes(16))}"
     with pytest.raises(UploadError, match=r"this link is not among theirs\. No report was made"):
         send_file(ASKED, elsewhere, strange)

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
+from urllib.request import urlopen
 
 import numpy as np
 import pytest
@@ -15,12 +16,14 @@ from typer.testing import CliRunner, Result
 
 from deniable import GRR
 from deniable.cli import app
-from deniable.errors import InvalidParameterError, PrivacyLimitError
+from deniable.errors import InvalidParameterError, PrivacyLimitError, UploadError
 from deniable.files import ReportReader
 from deniable.files.jobs.memos import user_memos
 from deniable.files.jobs.person import person_ledger
+from deniable.files.wire import to_base64url
 from deniable.oracles import MemoisedGRR
 from deniable.service.sending import send_file
+from deniable.service.survey_page import link_digits, page_hash
 from deniable.survey.collection import Collection
 from tests.service.asking import ASKED, SCHEMA, TOKEN, collecting, open_survey, sqlite
 
@@ -102,7 +105,9 @@ import sys
 from pathlib import Path
 from deniable import Collection
 from deniable.errors import PrivacyLimitError
+from deniable.files.wire import to_base64url
 from deniable.service.sending import send_file
+from deniable.service.survey_page import link_digits, page_hash
 survey, answers, url = Collection.load(Path(sys.argv[1])), Path(sys.argv[2]), sys.argv[3]
 try:
     print(send_file(survey, answers, url, max_epsilon="0.8").counted)
@@ -122,6 +127,14 @@ def test_two_processes_cannot_overspend(url: str, tmp_path: Path) -> None:
     said = sorted(process.communicate(timeout=120)[0].strip() for process in running)
     assert said == ["1", "refused"]
     assert person_ledger().total().epsilon == Fraction(3, 4)
+
+
+def test_a_survey_for_everyone_draws_nothing_for_an_invitation(url: str, answers: Path) -> None:
+    with urlopen(f"{url}/api/v1/collections/{ASKED.id}/page") as page:
+        digits = link_digits(ASKED.id, page_hash(page.read().decode()))
+    with pytest.raises(UploadError, match="but the survey is for everyone: no report was made"):
+        send_file(ASKED, answers, f"{url}/s/wave11#{digits}.{to_base64url(bytes(16))}")
+    assert person_ledger("me").total().draws == ()
 
 
 def test_several_people_have_no_person(url: str, tmp_path: Path) -> None:

@@ -202,7 +202,7 @@ def send_file(
         else:
             # Nothing is randomised for a survey that does not take reports.
             remote.check_open()
-            remote.check_unused()
+            remote.check_invitation()
             if remote.name is not None:
                 key = answers_ledger().key()
                 if read_digest(collection, answers, key, delimiter=delimiter, decimal=decimal).n != 1:
@@ -438,8 +438,18 @@ class Remote:
         if state != "open":
             raise UploadError(f"the survey takes no answers now, because it is {state}: no report was made")
 
-    def check_unused(self) -> None:
-        """Raise UploadError if an invitation was used before, or if the collector does not know it."""
+    def check_invitation(self) -> None:
+        """Raise UploadError unless an invitation is given exactly if the survey needs one, and can still be used."""
+        access = self._asked("/page", None, frozenset({"collection"})).get("access", "open")
+        if (access == "invited") != (self.name is not None):
+            wrong = (
+                "the survey is for invited people, but the address has no invitation: no report was made; give the "
+                "whole link of an invited person"
+                if self.name is None
+                else "the link has an invitation, but the survey is for everyone: no report was made; give the link "
+                "that ends after 32 digits"
+            )
+            raise UploadError(wrong)
         if self.name is None:
             return
         content = json.dumps({"id": to_base64url(self.name)}).encode()
