@@ -402,7 +402,7 @@ class Mechanism(ABC, Generic[Reports]):
         """Joint distribution of the types of share that two contributors receive; None if reports are independent."""
         return self._dealt_together if isinstance(self, RelatedReports) else None
 
-    # ---------------------------------------------------------------- guarantee and exact law
+    # ---------------------------------------------------------------- guarantee and exact distribution
 
     @abstractmethod
     def privacy(self) -> Guarantee:

@@ -209,8 +209,8 @@ def _summed(reports: DataFrame, ours: Column, collection: Collection, call: str)
     first, *others = (field.name for field in collection.mechanism.report_fields)
     chosen = functions.when(ours, functions.col(first)).alias(first)
     parts = reports.select(chosen, *others).mapInArrow(partial(_attempt, partial(sum_part, collection, call)), _SUMMED)
-    # Parts are sent by the partition's number, so a task that runs again sends its sum to the same place. Spark takes
-    # as many tasks as the bytes of the sums ask for.
+    # The partition's number decides where a sum is sent, so a task that runs again sends it to the same place. Spark
+    # takes as many tasks as the bytes of the sums ask for.
     sums = parts.repartition("partition").mapInArrow(partial(_attempt, partial(merge_parts, collection)), _SUMMED)
     found = sums.collect()
     _raise_first((row[0], row[2]) for row in found)

@@ -196,7 +196,7 @@ class RAPPOR(UnaryEncoding):
     def _report(self, permanent: Bits, rng: Randomness) -> Bits:
         return noisy_bits(permanent, self.k, self.report_thresholds, rng)
 
-    # ---------------------------------------------------------------- guarantee and exact law
+    # ---------------------------------------------------------------- guarantee and exact distribution
 
     @property
     def one_report_epsilon(self) -> float:

@@ -284,7 +284,7 @@ class SquareWave(HistogramReports, LinearOracle[Codes], CraftedReports, WeighedR
     def _linear_variance(self, weights: Floats, f: Floats) -> float:
         return float(self.report_weights(weights)[1] @ f)
 
-    # ---------------------------------------------------------------- guarantee and exact law
+    # ---------------------------------------------------------------- guarantee and exact distribution
 
     def privacy(self) -> Guarantee:
         return self._local_guarantee()

@@ -232,7 +232,7 @@ def sort_sets(
         for i in range(omega - 1):
             for r in range(side):
                 bad[r] |= np.uint8(table[i, r] == table[i + 1, r])
-        # There are no branches: what is written of a bad row is overwritten in its turn.
+        # The loop has no branches. A bad row is written as well, and is overwritten when it is drawn again.
         for r in range(many):
             row = np.uint64(row_of[r])
             for i in range(omega):

@@ -167,7 +167,7 @@ class FakeData(CountedRecords, SimulatedByRecord[NDArray[Any]], CraftedReports, 
         pairs = pairs if chosen is None or len(pairs) == 1 else [pairs[chosen]]
         return sum(affine_variance(p, q, f, n) for p, q in pairs) / len(pairs)
 
-    # ---------------------------------------------------------------- exact law
+    # ---------------------------------------------------------------- exact distribution
 
     def implemented_ratio(self) -> Fraction:
         """Exact largest likelihood ratio between two records.

@@ -45,7 +45,7 @@ def checked_distribution(name: str, given: Any, k: int) -> Distribution:
     """Return k probabilities that sum to 1 within 1e-9, as floats, or as Fractions if no float is written the same."""
     checked_entries(given, k, f"{name} must have {k} probabilities")
     if all(type(value) is float and value >= 0 for value in given) and abs(math.fsum(given) - 1) < SUM_TOLERANCE / 2:
-        # Learned tables look like this, and are seen to be right without fractions. Adding zero turns -0.0 into zero.
+        # Learned tables have floats, which are checked here without slow fractions. Adding zero turns -0.0 into zero.
         return tuple(value + 0.0 for value in given)
     numbers = [exact(value, f"{name}[{v}]") for v, value in enumerate(given)]
     for v, number in enumerate(numbers):

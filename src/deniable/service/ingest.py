@@ -343,8 +343,8 @@ class Ingest:
                 self._metrics.reports("already", 1, collection)
                 continue
             if kept and refused is not None:
-                # The survey's state has changed since the request was checked. If the survey is only paused, devices
-                # shall come again.
+                # The survey's state has changed since the request was checked. If the survey is only paused, the answer
+                # tells devices to try again.
                 item.answer = Problem("closed" if refused == "closed" else "not-open")
                 continue
             if uninvited and item.alone:

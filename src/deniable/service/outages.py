@@ -60,7 +60,7 @@ class Outages:
                 burst.uploads += requests
                 burst.last = now
                 return
-            # Requests of the first line need no second line.
+            # The first log line states these requests, so a burst counts only those that follow.
             self._bursts[cause] = _Burst(now, now)
         log.error("503 for %s: %s", _number(requests), cause)
 

@@ -333,7 +333,7 @@ class _Reports:
             if outcome.invalid < n and held is not None:
                 scope[TAKEN] = held.row.id
             if outcome.invalid == n == 1:
-                # It was counted as a rejection where it was found.
+                # The code that found the invalid report has already counted the rejection.
                 await Problem("invalid-report").response()(scope, receive, send)
             else:
                 await _said(send, 201 if outcome.counted == n else 200, outcome)

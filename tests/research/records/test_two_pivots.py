@@ -201,8 +201,8 @@ def test_least_norm_tables_minimise_the_expected_error(epsilon: float) -> None:
             error, np.full(cells * k, 1 / k), bounds=[(0, 1)] * (cells * k), constraints=rows_sum, tol=1e-14
         )
         assert error(ours.ravel()) <= best.fun + 1e-9
-        # Among all tables with this mean and the same signs, none is nearer to the uniform table. So slopes follow the
-        # law.
+        # Among all tables with this mean and the same signs, none is nearer to the uniform table. So slopes are
+        # proportional to `law`.
         if ours.min() > 1e-6:
             assert np.ptp((ours - 1 / k) / law[:, None], axis=0) == pytest.approx(np.zeros(k), abs=1e-9)
 

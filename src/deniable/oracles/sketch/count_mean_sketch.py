@@ -163,7 +163,7 @@ class Sketch(PureOracle[Any], SkipsInvalid, ChecksRows):
             "", [str(code) for code in checked_codes(queries, self.k)]
         )
 
-    # ---------------------------------------------------------------- guarantee and exact law
+    # ---------------------------------------------------------------- guarantee and exact distribution
 
     @property
     def collision_probability(self) -> Fraction:

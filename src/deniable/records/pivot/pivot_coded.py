@@ -190,7 +190,7 @@ class PivotCoded(OneAttribute[NDArray[Any]], FullRecords):
     def check_state(self, counts: Counts, n: int) -> None:
         counts_sum_to(counts, n)
 
-    # ---------------------------------------------------------------- exact law
+    # ---------------------------------------------------------------- exact distribution
 
     def outputs(self) -> NDArray[Any]:
         return self._outputs()[0].astype(self.layout.field.dtype)
@@ -354,7 +354,7 @@ def tally_coded(codes: Codes, sizes: NDArray[np.uint64], starts: NDArray[np.int6
     return -1
 
 
-# ---------------------------------------------------------------- exact law
+# ---------------------------------------------------------------- exact distribution
 
 
 def decoded_pivots(sizes: Sequence[int], reports: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -92,7 +92,7 @@ def draw_targets(
         s, t = pivots[place, 0], pivots[place, 1]
         given = np.int64(reports[i, s]) * strides[place] + np.int64(reports[i, t])
         for j in range(words.shape[1]):
-            # One comparison comes after the other: if there is one pivot, the second comparison costs next to nothing.
+            # The two comparisons are separate. If there is one pivot, the second comparison costs next to nothing.
             if j == s:
                 continue
             if j == t:

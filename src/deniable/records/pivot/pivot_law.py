@@ -161,7 +161,7 @@ class PivotLaw(ABC):
             )
         return found
 
-    # ---------------------------------------------------------------- exact law
+    # ---------------------------------------------------------------- exact distribution
 
     def weights(self, reports: NDArray[np.int64]) -> NDArray[Any]:
         """Return the weight W_S(y) of every group and report, int[groups, reports] over 2^(64 (d - |S|))."""

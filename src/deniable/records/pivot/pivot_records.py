@@ -89,7 +89,7 @@ class PivotRecords(SecondPhase[NDArray[Any]], HiddenRecords, SimulatedByRecord[N
             If the system is too large to be solved.
         """
 
-    # ---------------------------------------------------------------- exact law
+    # ---------------------------------------------------------------- exact distribution
 
     def implemented_ratio(self) -> Fraction:
         """Return the largest likelihood ratio of two records, or an upper bound; see `PivotLaw.whole_record_ratio`."""

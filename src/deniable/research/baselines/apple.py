@@ -180,7 +180,7 @@ class AppleCMS(FixedSketch[IndexedBits]):
         self.check(aggregate)
         return self.functions.gather(aggregate.counts.reshape(self.hashes, self.m))
 
-    # ---------------------------------------------------------------- guarantee and exact law
+    # ---------------------------------------------------------------- guarantee and exact distribution
 
     @property
     def support_probabilities(self) -> tuple[Fraction, Fraction]:

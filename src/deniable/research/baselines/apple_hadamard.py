@@ -124,7 +124,7 @@ class AppleHCMS(FixedSketch[Codes], SignedRows):
         twice = aggregate.n + self.functions.gather(sums.reshape(self.hashes, self.m))
         return twice // 2
 
-    # ---------------------------------------------------------------- guarantee and exact law
+    # ---------------------------------------------------------------- guarantee and exact distribution
 
     @property
     def collision_probability(self) -> Fraction:

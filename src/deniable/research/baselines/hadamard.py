@@ -98,7 +98,7 @@ class HadamardEncoding(SignedRows, PureOracle[Codes]):
         twice = n + sums[1 : self.k + 1]
         return twice // 2 if codes is None else twice[codes] // 2
 
-    # ---------------------------------------------------------------- guarantee and exact law
+    # ---------------------------------------------------------------- guarantee and exact distribution
 
     @property
     def collision_probability(self) -> Fraction:

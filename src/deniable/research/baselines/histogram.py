@@ -197,7 +197,7 @@ class SHE(FrequencyOracle[Components], GradedSupport):
         components = self._checked_shape(reports)[:, values]
         return (components > 0).astype(np.uint8) + (components >= self._one)
 
-    # ---------------------------------------------------------------- guarantee and exact law
+    # ---------------------------------------------------------------- guarantee and exact distribution
 
     @property
     def _one(self) -> int:

@@ -227,7 +227,7 @@ class PGR(PureOracle[Codes]):
         matrix: NDArray[np.bool_] = chosen @ value_vectors(values, self._q, self.dimension).T % self._q == 0
         return matrix
 
-    # ---------------------------------------------------------------- guarantee and exact law
+    # ---------------------------------------------------------------- guarantee and exact distribution
 
     @cached_property
     def _inclusion(self) -> int:

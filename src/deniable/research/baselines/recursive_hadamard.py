@@ -229,7 +229,7 @@ class RecursiveHadamard(PublicRows):
         full, rest = divmod(self.k, self.classes)
         return (rest * (full + 1) * full + (self.classes - rest) * full * (full - 1)) / self.k
 
-    # ---------------------------------------------------------------- guarantee and exact law
+    # ---------------------------------------------------------------- guarantee and exact distribution
 
     def privacy(self) -> Guarantee:
         return self._local_guarantee("the row in a report is public and independent of the answer")

@@ -233,7 +233,7 @@ class DealtMechanism(Mechanism[Reports]):
     def _check_counts(self, counts: Counts, n: int) -> None:
         """Raise DamagedStateError unless these counts are possible for n reports."""
 
-    # ---------------------------------------------------------------- exact law
+    # ---------------------------------------------------------------- exact distribution
 
     def _channel(self) -> NoReturn:
         # If a collector reads all reports, no channel of one report says what the collector learns.

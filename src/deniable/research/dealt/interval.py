@@ -203,7 +203,7 @@ def population_bounds(law: SupportLaw, count: int, start: float, tail: float) ->
         return law.at_most_drawn(count, f)
 
     if law.ordered or law.reporters > _TRIED:
-        # The search is as for holders: without order it goes outwards from the estimate.
+        # As in the search for holders, without order the search goes outwards from the estimate.
         inner = (1.0, 0.0) if law.ordered else (start, start)
         ends = _crossing(at_least, 0.0, inner[0], tail), _crossing(at_most, 1.0, inner[1], tail)
         return min(ends), max(ends)

@@ -188,7 +188,7 @@ class AlignedCorrRR(FullRecords, SimulatedByRecord[NDArray[Any]]):
         self.check(aggregate)
         return self.inner.estimate(replace(aggregate, mechanism=self.inner))
 
-    # ---------------------------------------------------------------- guarantee and exact law
+    # ---------------------------------------------------------------- guarantee and exact distribution
 
     def implemented_ratio(self) -> Fraction:
         """Exact largest likelihood ratio between two records."""

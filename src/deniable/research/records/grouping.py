@@ -319,7 +319,7 @@ class GroupedCorrRR(CountedRecords, SecondPhase[NDArray[Any]], SimulatedByRecord
         ]
         return RecordEstimate({j: parts[place][i] for j, (place, i) in enumerate(self._places)})
 
-    # ---------------------------------------------------------------- exact law
+    # ---------------------------------------------------------------- exact distribution
 
     def implemented_ratio(self) -> Fraction:
         """Largest likelihood ratio between two records, the product over the groups; see `CorrRR.implemented_ratio`."""

@@ -151,7 +151,7 @@ class JRRLocalHashing(SignedCoins[Any]):
     def _check_counts(self, counts: Counts, n: int) -> None:
         self.hashes.check_state(counts, n)
 
-    # ---------------------------------------------------------------- guarantee and exact law
+    # ---------------------------------------------------------------- guarantee and exact distribution
 
     @property
     def cells(self) -> int:

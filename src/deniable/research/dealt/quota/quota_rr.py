@@ -220,7 +220,7 @@ class QuotaRR(QuotaOracle[Codes], CodeOracle, TypedShares, TellsAnswers, Related
         both = (counts + np.outer(means, means) - np.diag(means)) / (n * (n - 1))
         return RelatedTypes(both - np.outer(means, means) / n**2, *self.truthfulness)
 
-    # ---------------------------------------------------------------- guarantee and exact law
+    # ---------------------------------------------------------------- guarantee and exact distribution
 
     @cached_property
     def _truthfulness(self) -> tuple[Fraction, Fraction]:

@@ -190,7 +190,7 @@ class QuotaUnary(QuotaOracle[Bits], BitOracle):
             reports[rows] = np.packbits(np.where(types == TRUTH, own, types == SAY_ONE), axis=1, bitorder="little")
         return reports
 
-    # ---------------------------------------------------------------- guarantee and exact law
+    # ---------------------------------------------------------------- guarantee and exact distribution
 
     @property
     def weights(self) -> tuple[Fraction, Fraction]:
