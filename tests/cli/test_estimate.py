@@ -108,13 +108,16 @@ def test_malicious_and_anytime(run: Run, waves: object) -> None:
     assert "no interval is known for malicious contributors" in data["answers"][0]["sentence"]
     assert data["interval"]["malicious"] == 0.01
     assert "even if up to 1% of all contributors work together" in data["interval"]["covers"]
+    band = ["estimate", "May.json", "May.aggregate", "--quantiles", "stars=.5"]
+    assert "The band of a distribution function holds" in run(*band).stdout
+    assert "The band of a distribution function" not in run(*band, "--malicious", "0.01").stdout
     looked = ["--anytime", "--planned", "9000", "--target", "population"]
     data = json.loads(run(*base, *looked).stdout)
     expected = vote.interval(target="population", anytime=True, planned=9000)[0][1]
     assert data["attributes"][0]["categories"][1]["lower"] == expected
     assert data["interval"]["planned"] == 9000
     for wrong, message in (
-        (["--anytime", "--planned", "9"], "works only for the population"),
+        (["--anytime", "--planned", "9"], "target must be population, got target=“contributors”"),
         (["--anytime", "--target", "population"], "planned must be given with"),
         (["--malicious", "1"], "malicious must be a fraction"),
         (["--mean", "vote"], "scores must give a number"),

@@ -52,6 +52,18 @@ def test_json_has_the_statement_and_no_row_of_data(run: Run, files: list[str]) -
     assert abs(found["coefficients"][1]["value"] - 0.05) < 0.02
 
 
+def test_json_has_the_effects_and_predictions_that_were_asked_for(run: Run, files: list[str], tmp_path: Path) -> None:
+    people = tmp_path / "people.csv"
+    head, *rows = people.read_text().splitlines()
+    people.write_text("\n".join([f"{head},blank", *(f"{row}," for row in rows)]))
+    found = json.loads(run("fit", FORMULA, *files, "--json", "--effects", "--predict", "age=20:50").stdout)
+    assert [one["outcome"] for one in found["effects"]] == ["no", "yes"] * 2
+    assert found["effects"][1]["lower"] < found["effects"][1]["effect"] < found["effects"][1]["upper"]
+    assert [one["label"] for one in found["predictions"][::2]] == [f"age {years}" for years in range(20, 51, 5)]
+    assert "effects" not in json.loads(run("fit", FORMULA, *files, "--json").stdout)
+    assert "column of numbers" in run("fit", FORMULA, *files, "--predict", "region=1:2").stderr
+
+
 def test_errors_are_one_line(run: Run, files: list[str]) -> None:
     result = run("fit", "smoker ~ height", *files)
     assert result.exit_code == 2

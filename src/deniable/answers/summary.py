@@ -86,6 +86,13 @@ class AttributeSummary(Result):
         slack = 1e-12
         return (self.lower - slack <= self.truth) & (self.truth <= self.upper + slack)
 
+    @property
+    def missed(self) -> NDArray[np.bool_]:
+        """Return whether each interval misses the truth, bool[k]; False if there is no interval or no truth."""
+        if self.truth is None:
+            return np.zeros(len(self.categories), dtype=np.bool_)
+        return ~(self.covered | np.isnan(self.lower) | np.isnan(self.truth))
+
     def order(self) -> NDArray[np.intp]:
         """Return the positions of all categories, in the order of their estimates, the largest first."""
         return np.argsort(-self.estimate, kind="stable")
@@ -234,15 +241,15 @@ class Summary(Result):
         """Number of intervals that contain the truth, and number of all intervals; None if the truth is not known."""
         if self.truth_n is None:
             return None
-        known = [row for row in self.attributes if row.reports and row.truth is not None]
-        return sum(int(row.covered.sum()) for row in known), sum(len(row.categories) for row in known)
+        hits = sum(int(row.covered.sum()) for row in self.attributes)
+        return hits, hits + sum(int(row.missed.sum()) for row in self.attributes)
 
     @property
     def coverage_text(self) -> str:
-        """Sentence that says how many intervals contain the truth, or "" if the truth is not known."""
-        if self.coverage is None:
+        """Sentence that says how many intervals contain the truth, or "" if the truth or every interval is unknown."""
+        hits, total = self.coverage or (0, 0)
+        if not total:
             return ""
-        hits, total = self.coverage
         expected = "all of them together" if self.simultaneous else f"about {self.confidence * total:.1f} expected"
         return f"{hits} of {total} intervals contain the truth ({expected})."
 

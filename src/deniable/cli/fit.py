@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -111,11 +112,10 @@ def fit(
         force=force,
     )
     summary = found.summarize(confidence)
-    page = fit_page(
-        summary,
-        found.marginal_effects(confidence) if effects else None,
-        None if predict is None else _predictions(found, predict, confidence),
-    )
+    averages = found.marginal_effects(confidence) if effects else None
+    predictions = None if predict is None else _predictions(found, predict, confidence)
+    page = fit_page(summary, averages, predictions)
+    summary = dataclasses.replace(summary, effects=_records(averages), predictions=_records(predictions))
     print_result(summary, page, as_json, plot, html)
 
 
@@ -135,8 +135,11 @@ def _predictions(found: Any, text: str, confidence: float) -> Any:
             f"predict must be a column and two numbers, such as age=20:80, got {quoted(text)}"
         ) from None
     table = found.source.table
-    if name not in table.columns:
-        raise InvalidParameterError(f"predict must name a column of the table, got {quoted(name)}")
+    table = table[[column for column in table.columns if column in found._right_columns]]
+    if name not in table.columns or table[name].dtype.kind not in "biuf":
+        raise InvalidParameterError(
+            f"predict must name a column of numbers on the right side of the formula, got {quoted(name)}"
+        )
     values = np.linspace(*ends, _STEPS)
     typical = {
         column: [float(own.median()) if own.dtype.kind in "iuf" else own.mode().iloc[0]] * _STEPS
@@ -145,4 +148,8 @@ def _predictions(found: Any, text: str, confidence: float) -> Any:
     rows: dict[str, Any] = {**typical, name: values}
     rows |= {attribute: [found.source.labels[attribute][0]] * _STEPS for attribute in found._formula.predictors}
     predicted = found.predict(rows, interval=confidence)
-    return predicted.assign(label=[f"{name} {values[row]:g}" for row in predicted["row"]])
+    return predicted.assign(label=[f"{name} {values[row]:g}" for row in predicted.pop("row")])
+
+
+def _records(frame: Any) -> tuple[dict[str, Any], ...]:
+    return () if frame is None else tuple(frame.to_dict("records"))

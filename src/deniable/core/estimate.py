@@ -641,14 +641,13 @@ class Estimate(Questions, Shown):
         planned = checked_integer("planned", planned, 1)
         if target != "population":
             raise NoIntervalError(
-                'anytime=True works only for the population: add target="population"',
-                parameters=("anytime=True",),
+                "intervals for repeated looks are about the population: target must be population, got "
+                f"target={quoted(target)}"
             )
         if self.support is None:
             raise NoIntervalError(
-                "anytime=True is not possible for this estimate, because no count of reports in this estimate has a "
-                "known distribution: leave out anytime=True to get an interval",
-                parameters=("anytime=True",),
+                "no interval can allow for repeated looks in this estimate, because no count of reports in this "
+                "estimate has a known distribution. Leave out anytime to get an interval"
             )
         from deniable.core import confidence_sequence  # this import loads scipy
 

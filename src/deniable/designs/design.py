@@ -592,7 +592,10 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
         Otherwise answer truthfully: Did you pay a bribe last year?
         """
         if self.refusal:
-            raise InvalidParameterError(f"this design cannot be written as instructions for people: {self.refusal}")
+            raise InvalidParameterError(
+                f"this design cannot be written as instructions for people: {self.refusal}",
+                parameters=("one_sided=True",),
+            )
         numbers = checked_parameters(self.design, self.parameters)
         card, script, device = written(self.design, numbers, question, language, other, self.kind.fact)
         return Instrument(repr(self), question, other, language, card, script, device, self.sentences)

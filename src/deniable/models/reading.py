@@ -195,7 +195,7 @@ def rows_of(collection: Collection, reports: Any, people: Any, key: str | None) 
     if len(table) != n:
         raise MismatchError(
             f"there are {n:,} reports, but the table has {len(table):,} rows; give one row for each report, in the "
-            "same order, or pass key= with the name of the column that matches reports with rows"
+            "same order, or give as key the name of the column that matches reports with rows"
         )
     return Rows(found, table, blank=blank)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from deniable.core.checks import checked_probability
 from deniable.core.privacy import Guarantee
-from deniable.core.result import HIDDEN, Result
+from deniable.core.result import HIDDEN, OPTIONAL, Result
 from deniable.errors import quoted
 
 
@@ -82,6 +82,8 @@ class FitSummary(Result):
         Warnings to read before the numbers, and sentences about the numbers.
     guarantee : Guarantee
         Guarantee for the contributors.
+    effects, predictions : tuple of dict
+        Rows of `Fit.marginal_effects` and of `Fit.predict`, if they were asked for.
     """
 
     format: ClassVar[str] = "deniable fit"
@@ -110,6 +112,8 @@ class FitSummary(Result):
     warnings: tuple[str, ...]
     sentences: tuple[str, ...]
     guarantee: Guarantee = field(metadata=HIDDEN)
+    effects: tuple[dict[str, Any], ...] = field(default=(), metadata=OPTIONAL)
+    predictions: tuple[dict[str, Any], ...] = field(default=(), metadata=OPTIONAL)
 
     @property
     def level_text(self) -> str:

@@ -37,7 +37,7 @@ def answer_sections(summary: Summary) -> tuple[Section, ...]:
 def answer_notes(summary: Summary) -> tuple[str, ...]:
     """Return how to read the answers."""
     notes = []
-    if summary.curves:
+    if any(np.isfinite(curve.lower).any() for curve in summary.curves):
         notes.append(
             "The band of a distribution function holds at all categories at once, and the intervals of its quantiles "
             "hold together."

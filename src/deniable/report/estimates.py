@@ -203,7 +203,7 @@ def _part(summary: Summary, row: AttributeSummary, several: bool, folded: Collec
         tuple(mark for mark in marks if np.isfinite(mark.values).any()),
         lambda frequency: f"{100 * frequency:.10g}%",
         caption=which + ", ".join(caption),
-        flags=None if row.truth is None else ~row.covered,
+        flags=None if row.truth is None else row.missed,
         rank=row.estimate,
         hidden=max(row.total - len(row.categories), 0) if not asked else 0,
         rest="categories with smaller estimates",
@@ -228,7 +228,7 @@ def _table(summary: Summary, row: AttributeSummary) -> Table:
         found.append(interval if math.isfinite(row.lower[i]) else "-")
         if row.truth is not None:
             # An asterisk is added, and a space of equal width elsewhere, so that the numbers stay aligned.
-            found.append(text(row.truth[i]) + (" " if row.covered[i] else "*"))
+            found.append(text(row.truth[i]) + ("*" if row.missed[i] else " "))
         if row.processed is not None:
             found.append(text(row.processed[i]))
         return found

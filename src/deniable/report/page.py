@@ -174,8 +174,11 @@ class Part(ABC):
         """Return the terminal cells that the labels of at most `most` rows take; labels of a page line up."""
         return 0
 
-    def note(self, most: int) -> str:  # noqa: ARG002
-        """Return what a renderer of at most `most` rows must add to the page's notes, if anything."""
+    def note(self, most: int, *, spaced: bool = False) -> str:  # noqa: ARG002
+        """Return what a renderer of at most `most` rows must add to the page's notes, if anything.
+
+        `spaced` is True for a renderer that lists evenly spaced rows of a folded chart.
+        """
         return ""
 
 
@@ -302,9 +305,9 @@ class Page:
         brief = "; ".join(filter(None, [HOLDER_ONLY, self.brief]))
         return dataclasses.replace(self, cards=(card, *self.cards), brief=brief, private=True)
 
-    def all_notes(self, most: int) -> list[str]:
-        """Return all notes, also the notes that are needed if charts show at most `most` rows."""
-        added = [part.note(most) for section in self.sections for part in section.parts]
+    def all_notes(self, most: int, *, spaced: bool = False) -> list[str]:
+        """Return all notes, also the notes that are needed if charts show at most `most` rows (see `Part.note`)."""
+        added = [part.note(most, spaced=spaced) for section in self.sections for part in section.parts]
         return [text for text in dict.fromkeys([*self.notes, *added]) if text]
 
 

@@ -50,7 +50,7 @@ def print_page(
         print_line(console, section.heading, style="bold")
         for part in section.parts:
             part.print_on(console, room)
-    notes = [*page.method, *page.all_notes(most)]
+    notes = [*page.method, *page.all_notes(most, spaced=True)]
     if notes:
         console.print()
     for line in notes:

@@ -61,6 +61,9 @@ def test_a_list_that_is_cut_says_that_it_was_selected() -> None:
     assert said not in " ".join([*estimate_page(plain).all_notes(300), *estimate_page(wide).all_notes(299)])
     top = summarize(named, mechanism=GRR(300, 1.0), n=1000, top=10)
     assert said not in " ".join(estimate_page(top).all_notes(5))
+    folded = estimate_page(plain, folded=("letter",))
+    assert said not in " ".join(folded.all_notes(50, spaced=True))
+    assert said in " ".join(folded.all_notes(50))
 
 
 def test_what_was_asked_for_is_no_selection() -> None:

@@ -160,9 +160,9 @@ def test_where_nothing_is_known_of_malicious_contributors_or_at_any_time_is_refu
     dealt = quota.estimate(quota.simulate_aggregate([3, 1], SimulationRandomness(1)))
     with pytest.raises(NoIntervalError, match="malicious contributors"):
         dealt.interval(malicious=0.1)
-    with pytest.raises(NoIntervalError, match="anytime=True is not possible"):
+    with pytest.raises(NoIntervalError, match="no interval can allow for repeated looks"):
         dealt.interval(target="population", anytime=True, planned=10)
-    with pytest.raises(NoIntervalError, match="works only for the population"):
+    with pytest.raises(NoIntervalError, match="target must be population"):
         estimate.interval(anytime=True, planned=10)
     with pytest.raises(NoIntervalError, match="after simplex"):
         simplex(estimate).interval(malicious=0.1)

@@ -92,6 +92,15 @@ def test_coverage_counts_intervals_that_contain_the_truth() -> None:
     assert summary_of(estimate([0.5, 0.5])).coverage_text == ""
 
 
+def test_what_has_no_interval_cannot_miss_the_truth() -> None:
+    biased = replace(estimate([0.5, 0.5]), processing=("Corr-RR (biased)",))
+    summary = summary_of(biased, truth={"a": [90, 10]})
+    assert summary.coverage_text == ""
+    assert "*" not in printed(summary)
+    both = summary_of(biased, estimate([0.5, 0.5], attribute="b"), truth={"a": [90, 10], "b": [90, 10]})
+    assert both.coverage == (0, 2)
+
+
 def test_truth_is_the_share_of_all_that_were_counted_unless_told_otherwise() -> None:
     raw = estimate([0.5, 0.3, 0.2])
     assert summary_of(raw, truth={"a": [5, 3, 2]}).attributes[0].truth == pytest.approx([0.5, 0.3, 0.2])

@@ -100,8 +100,8 @@ class IntervalChart(Part):
     def key(self) -> tuple[tuple[MarkKind, str], ...]:
         return tuple((mark.kind, mark.name) for mark in self.marks if mark.name)
 
-    def note(self, most: int) -> str:
-        return self.cut if self.table.rows > most else ""
+    def note(self, most: int, *, spaced: bool = False) -> str:
+        return self.cut if self.table.rows > most and not (spaced and self.fold) else ""
 
     def columns(self, most: int) -> tuple[tuple[str, ...], ...]:
         """Return the columns of numbers for the rows that are shown.
