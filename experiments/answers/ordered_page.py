@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from experiments.answers.mean_mechanisms import MEANS
-from experiments.answers.ordered import EPSILONS, METHODS
+from experiments.answers.ordered import EPSILONS, METHODS, SUBSETS
 from experiments.pages import Results, number_of, setting, traced
 
 GROUPS = ("k up to 8", "k from 16 on")
@@ -69,6 +69,7 @@ def _means(results: Results) -> list[str]:
         f"{number_of(wide, 'uniform answers', '.2f')} |",
         f"| square wave over Hybrid, worst answer | {number_of(short, 'at any answer', '.2f')} | "
         f"{number_of(wide, 'at any answer', '.2f')} |",
+        f"its error is at most {number_of(short, 'at any answer', '.2f')} times the error of Hybrid",
         f"| subset selection over square wave | {number_of(short, 'subset selection', '.1f')} | "
         f"{number_of(wide, 'subset selection', '.1f')} |",
         f"On scales of {setting('16 to 256')} values, the mean from subset selection has at least "
@@ -87,6 +88,10 @@ def _decoders(results: Results) -> list[str]:
             label = setting(f"{group} ({row['settings']})") if method == METHODS[0] else ""
             found.append(f"| {label} | {method} | {cells} |")
     every = results.rows("decoders")
+    best = [float(row[f"cells {SUBSETS}"]) < float(row["cells smooth"]) for row in every]
+    assert sum(best) > len(every) / 2, "the page says: in most settings"
+    few = [row for row, better in zip(every, best, strict=True) if not better]
+    assert sum(int(row["k"]) >= 16 and int(row["n"]) == 2000 for row in few) > len(few) / 2, "the page says: mostly"
     return [*found, f"each of these {traced(len(every), 'd')} settings {setting(every[0]['runs'])} times"]
 
 

@@ -336,8 +336,8 @@ def _own_p(results: Results) -> list[str]:
         f"from 0 to 2 | {results.number('fig-7', 'RI', '.1f', method=ALG, n=10_000, epsilon=0.001)} |",
         f"| RI at n = 5,000 | {traced(stated['8-RI'], '.1e')} | {number_of(five, 'RI', '.2e')} at epsilon 1 for M = 0 and "
         f"1 | {results.number('fig-8', 'RI', '.4f', method=ALG, n=5_000, epsilon=1.0)} at epsilon 1 |",
-        f"| R at n = 1,000 | below {traced(stated['8-R'], '.0%')} | {number_of(thousand, 'R', '.2%')}; in whole counts, "
-        f"{setting('485 to 515')}, {number_of(thousand, 'R in whole counts', '.2%')} | {wide[0]}, {wide[1]} and {wide[2]} "
+        f"| R at n = 1,000 | below {traced(stated['8-R'], '.0%')} | {number_of(thousand, 'R', '.2%')}; among whole counts of "
+        f"ones, {number_of(thousand, 'R in whole counts', '.2%')} ({setting('485 to 515')}) | {wide[0]}, {wide[1]} and {wide[2]} "
         "at epsilon",
         f"{r[10_000]} at n = 10,000 and {r[80_000]} at n = 80,000, for any epsilon and M | at n = 10,000 from "
         f"{traced(min(at_same), '.0%')} to {traced(max(at_same), '.0%')} |",
@@ -450,7 +450,7 @@ PAGE = Page(
         "epsilon .01, .1 and 1.": "a setting",
         "with the step 1e-4": "the paper, Table 4",
         "2 <= m < n - 1": "docs/theory/jrr.md",
-        "false near 1/k": "docs/theory/coupling.md",
+        "false for frequencies near 1/k": "docs/theory/coupling.md",
         "shows groups of 2 to 100": "a setting",
         "a number in [0, 1]": "a setting",
         '"659 of 20,000" means that 659 of 20,000 contributors hold a one': "the paper, Table 3",
