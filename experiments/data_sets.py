@@ -1,10 +1,10 @@
-"""The real data sets: where each comes from, how its file is made, and how a file is known to be the right one.
+"""The real data sets: their origins, how to make their files, and how to check the files.
 
-No data set is part of the repository or of a release. `prepare` verifies what lies in the directory that
-``DENIABLE_DATA`` names and makes what is missing from the files of the public origin: downloaded, or placed by hand in
-the subdirectory ``raw`` where the publisher wants a login or a click. What is checked is the *content* (SHA-256 after
-decompression, number of rows, column names), so that a file compressed by another program is as good.
-`data_sets.json` has the specifications.
+No data set is part of the repository or of a release. `prepare` verifies the files in the directory that
+``DENIABLE_DATA`` names. It makes missing files from the files of the public origin. These are downloaded, or placed by
+hand in the subdirectory ``raw`` if the publisher requires a login or a click. The *content* is checked (SHA-256 after
+decompression, number of rows, column names), so that a file may be compressed by another program. `data_sets.json` has
+the specifications.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from deniable.errors import DeniableError
 
 KOSARAK_LINES = 100_000
 TIMEOUT = 60
-"""Seconds without an answer after which an origin counts as out of reach."""
+"""Seconds without an answer after which an origin counts as unreachable."""
 
 Raw = Mapping[str, bytes]
 """The origin's files by name."""
 
 
 class DataError(DeniableError):
-    """A data file is not what it should be, or its origin is out of reach."""
+    """A data file differs from what it should be, or its origin is unreachable."""
 
 
 @dataclass(frozen=True)
@@ -44,21 +44,21 @@ class DataSet:
     Parameters
     ----------
     name : str
-        File name; ``.gz`` is compressed.
+        File name; the suffix ``.gz`` means compressed.
     title, page, licence : str
-        What it is, where it is published, and what its publisher allows.
+        Title, page of publication, and licence of the publisher.
     origin : dict
-        Raw file -> URL, ``package:`` and a path inside an installed package, or None where only a person can fetch it.
+        Raw file -> URL; or ``package:`` and a path inside an installed package; or None if only a person can fetch it.
     share : bool
-        Whether the licence, as far as we know it, lets the file be passed on.
+        Whether the licence, as far as we know it, allows passing the file on.
     rows : int
         Number of records (lines, if the file has no columns).
     columns : list of str
         Column names, in their order.
     delimiter : str
-        Between columns; empty if the file has none.
+        Delimiter between columns; empty if the file has none.
     sha256 : str
-        Digest of the content, decompressed.
+        Digest of the decompressed content.
     """
 
     name: str
@@ -75,7 +75,7 @@ class DataSet:
 
 @cache
 def data_sets() -> dict[str, DataSet]:
-    """Return every data set that an experiment reads, by file name."""
+    """Return all data sets that experiments read, by file name."""
     text = Path(__file__).with_name("data_sets.json").read_text(encoding="utf-8")
     return {name: DataSet(name, **fields) for name, fields in json.loads(text).items()}
 
@@ -99,7 +99,8 @@ def verify(data: DataSet, found: bytes) -> None:
     Raises
     ------
     DataError
-        If columns, number of rows or digest differ, in this order: the first tells most.
+        If columns, number of rows or digest differ. They are checked in this order, because the first difference tells
+        most.
     """
     lines = found.decode("utf-8", "replace").splitlines()
     if data.columns:
@@ -133,13 +134,13 @@ def _headed(data: DataSet, raw: Raw) -> bytes:
 
 
 def _adult(data: DataSet, raw: Raw) -> bytes:
-    """Put training before test rows, without blanks, the remark on the first line, and the test labels' full stop."""
+    """Put training rows before test rows; drop blanks, the remark on the first line, and the test labels' full stop."""
     lines = _text(raw["adult.data"]) + [line for line in _text(raw["adult.test"]) if not line.startswith("|")]
     return _csv([data.columns, *([cell.strip() for cell in line.rstrip(" .").split(",")] for line in lines)])
 
 
 def _clave(data: DataSet, raw: Raw) -> bytes:
-    """Separate the bits by commas, and drop remarks."""
+    """Separate the bits by commas, and drop comments."""
     (only,) = raw.values()
     wanted = len(data.columns)
     return _csv([data.columns, *(line.split()[:wanted] for line in _text(only))])
@@ -208,12 +209,12 @@ MAKERS: dict[str, Callable[[DataSet, Raw], bytes]] = {
 
 
 def fetched(place: str) -> bytes:
-    """Return a raw file from its URL, or from an installed package.
+    """Return a raw file from its URL or from an installed package.
 
     Raises
     ------
     DataError
-        If it cannot be had.
+        If the file cannot be fetched.
     """
     try:
         if place.startswith("package:"):
@@ -227,12 +228,12 @@ def fetched(place: str) -> bytes:
 
 
 def raw_files(data: DataSet, folder: Path) -> dict[str, bytes]:
-    """Return the origin's files: those placed in `folder`, the others from where they are published.
+    """Return the origin's files: those placed in `folder`, and the others from their publisher.
 
     Raises
     ------
     DataError
-        If one can neither be found nor fetched; the message says what to place where.
+        If a file can neither be found nor fetched; the message says which file to place where.
     """
     found = {}
     for name, place in data.origin.items():
@@ -256,7 +257,7 @@ def prepare(data: DataSet, folder: Path) -> str:
     Raises
     ------
     DataError
-        If the file that is there is not the right one (it is left alone), or cannot be made.
+        If an existing file is wrong (it is left alone), or a missing file cannot be made.
     """
     path = folder / data.name
     if path.is_file():

@@ -1,7 +1,7 @@
-"""What every reproduction shares: commands, a resumable cache of finished cells, tables and pictures as files.
+"""Shared parts of all reproductions: commands, a cache of finished cells, and files of tables and pictures.
 
-An experiment is a function of a `Run`. It asks the run for *cells*, one per setting; finished cells are remembered on
-disk under a key that contains everything they depend on, so that an interrupted experiment goes on where it stopped.
+An experiment is a function of a `Run`. It asks the run for *cells*, one per setting. Finished cells are stored on disk
+under a key that contains everything they depend on, so that an interrupted experiment can be continued.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ Cell = dict[str, Any]
 
 
 class MissingDataError(DeniableError):
-    """A data set is needed and the directory that holds it was not given."""
+    """A data set is needed, but no directory with data sets was given."""
 
 
 ASKED: set[str] = set()
-"""Names of the data files that this process asked for."""
+"""Names of the data files that this process has asked for."""
 
 
 def data_file(name: str) -> Path:
-    """Return a data file below the directory in the environment variable ``DENIABLE_DATA``.
+    """Return a data file in the directory of the environment variable ``DENIABLE_DATA``.
 
     Raises
     ------
@@ -62,7 +62,7 @@ class Run:
     Parameters
     ----------
     paper, name : str
-        Which experiment; also the names of its output folder and files.
+        Paper and experiment; also the names of the output folder and of the files.
     output : Path
         Folder of all results.
     runs : int
@@ -80,13 +80,13 @@ class Run:
 
     @property
     def folder(self) -> Path:
-        """Folder of this paper's results, made if missing."""
+        """Folder of this paper's results, created if missing."""
         folder = self.output / self.paper
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
     def cells(self, settings: Sequence[Cell], compute: Callable[[Cell], Cell], version: int = 1) -> list[Cell]:
-        """Return each setting with its computed values, computing only what no earlier run finished.
+        """Return each setting with its computed values; compute only cells that no earlier run finished.
 
         Parameters
         ----------
@@ -95,7 +95,7 @@ class Run:
         compute : callable
             Setting -> JSON values.
         version : int
-            Raise it when `compute` changes its meaning: older cells are then ignored.
+            Increase it when the meaning of `compute` changes. Older cells are then ignored.
         """
         cache = self.folder / f".{self.name}.cells.jsonl"
         known = dict(_read_cache(cache))
@@ -123,7 +123,7 @@ class Run:
         return [{**setting, **known[key]} for key, setting in zip(keys, full, strict=True)]
 
     def save_table(self, rows: Iterable[Mapping[str, Any]], suffix: str = "") -> Path:
-        """Write rows to ``<name><suffix>.csv``, columns in the order of their first appearance."""
+        """Write rows to ``<name><suffix>.csv``; columns are in the order of their first appearance."""
         listed = list(rows)
         columns = list(dict.fromkeys(column for row in listed for column in row))
         path = self.folder / f"{self.name}{suffix}.csv"
@@ -135,7 +135,7 @@ class Run:
         return self._written(path)
 
     def _remember(self, table: str) -> None:
-        """Note in ``commands.json`` which command wrote a table; pages of ``docs/papers`` quote it."""
+        """Note in ``commands.json`` which command wrote a table; pages of ``docs/papers`` quote the command."""
         path = self.folder / "commands.json"
         commands = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
         commands[table] = f"python -m experiments.{self.paper} {self.name} --runs {self.runs} --seed {self.seed}"
@@ -150,7 +150,7 @@ class Run:
         return self._written(path)
 
     def show(self, rows: Iterable[Mapping[str, Any]], columns: Sequence[str] | None = None, title: str = "") -> None:
-        """Print rows as a table; numbers with four significant digits."""
+        """Print rows as a table; numbers have four significant digits."""
         listed = list(rows)
         names = list(columns or dict.fromkeys(column for row in listed for column in row))
         table = Table(*names, title=title or None, title_justify="left")
@@ -159,7 +159,7 @@ class Run:
         self.console.print(table)
 
     def say(self, sentence: str) -> None:
-        """Print one sentence of the result."""
+        """Print one sentence about the result."""
         self.console.print(sentence, highlight=False, markup=False)
 
     def _written(self, path: Path) -> Path:
@@ -169,7 +169,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A named reproduction: a title, the default number of runs, and the function that does it.
+    """A named reproduction: its title, its default number of runs, and its function.
 
     ``quick`` is the number of runs of ``--quick``, None if the experiment needs data or takes long.
     """
@@ -213,7 +213,7 @@ class Paper:
     def run_all(
         self, output: Path, runs: int | None = None, seed: int = 1, quick: bool = False
     ) -> tuple[list[str], dict[str, MissingDataError]]:
-        """Perform every experiment, or every quick one; return those done, and those that lack data with what."""
+        """Run all experiments, or all quick ones; return the names of those done, and errors of those without data."""
         done, lacking = [], {}
         for one in self.experiments.values():
             if quick and one.quick is None:

@@ -1,20 +1,21 @@
-"""Every number on a page of ``docs/papers`` and of some in ``docs/theory``, traced to its command and its CSV file.
+"""Trace each number on pages of ``docs/papers``, and some in ``docs/theory``, to its command and its CSV file.
 
-A reproduction says in ``experiments/<paper>/page.py`` how its page quotes results: sentences and table rows are written
-once more, with each number read from a cell of a CSV file (`Results.number`). The files stand below
-``docs/papers/results/<paper>``, with the command that wrote each in ``commands.json``. `Page.check` then finds
+The module ``experiments/<paper>/page.py`` repeats the sentences and table rows of a page that quote results. Each
+number in them is read from a cell of a CSV file (`Results.number`). The files are in ``docs/papers/results/<paper>``,
+and ``commands.json`` has the command that wrote each file. `Page.check` then finds
 
-* sentences that the page does not have, or has with other numbers,
-* numbers that nothing traces: neither a quotation, nor a setting or a reference such as "epsilon 1" or "figure 3(a)",
-  nor one of the texts that the page declares as `stated`, with where they are from,
-* contradictions without a setting, a size or the paper's reply (`Contradiction`),
-* pictures without a caption that says what is drawn and from which seed.
+* sentences that are missing on the page, or have other numbers there,
+* numbers without a source: they are not part of a quotation, of a setting or reference such as "epsilon 1" or "figure
+  3(a)", or of a text that the page declares as `stated` with its source,
+* contradictions that lack a setting, a size or the paper's reply (`Contradiction`),
+* pictures whose caption does not say what is drawn and from which seed.
 
-Pages of ``docs/theory`` (`THEORY`) say so in modules of their own, named ``theory/jrr`` and so on; their files stand
-below ``docs/theory/results``. There whole numbers of one digit are taken for parts of formulas, and are not traced.
+Pages of ``docs/theory`` (`THEORY`), named ``theory/jrr`` and so on, have modules of their own. Their files are in
+``docs/theory/results``. On these pages, whole numbers of one digit count as parts of formulas and are not traced.
 
-``python -m experiments.pages PAPER`` checks one page. ``--update results`` first takes CSV files and pictures from a
-folder of results; ``--against results-2`` writes ``seeds.csv``: the numbers that another seed prints otherwise.
+``python -m experiments.pages PAPER`` checks one page. With ``--update results``, it first copies CSV files and pictures
+from a folder of results. With ``--against results-2``, it writes ``seeds.csv``: the numbers that differ with another
+seed.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ THEORY = {
     "theory/coupling": "experiments.jrr.coupling_page",
     "theory/leakage": "experiments.cpl.theory_page",
 }
-"""Page of docs/theory -> the module that says how it quotes results."""
+"""Page of docs/theory -> module that quotes its results."""
 COMMANDS, SEEDS = "commands.json", "seeds.csv"
 
 NUMBER = re.compile(r"(?<![\w.])-?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+|(?<=\d))(?:e-?\d+)?%?")
@@ -60,25 +61,25 @@ NOT_RESULTS = tuple(
         r"\b(?:PoPETs|arXiv|PVLDB|VLDB|CRYPTO) [\d.]+(?:\(\d+\))?",
     )
 )
-"""Numbers that name a place in the paper or a setting of an experiment."""
+"""Patterns of numbers that name a place in the paper or a setting of an experiment."""
 
 _OPEN, _CLOSE = "⟨", "⟩"
 
 
 @dataclass(frozen=True)
 class Contradiction:
-    """One row of a page's table of contradictions: where its experiments and a paper disagree.
+    """One row of a page's table of contradictions between its experiments and a paper.
 
     Parameters
     ----------
     says : str
-        What the paper says, and where.
+        Statement of the paper, and its place.
     setting : str
-        Mechanism, data, sizes, budgets and runs of what was measured.
+        Mechanism, data, sizes, budgets and runs of the measurement.
     found : str
-        What came out, with numbers marked (`traced`), and a standard error if anything was drawn.
+        Result, with marked numbers (`traced`), and a standard error if anything was drawn at random.
     reply : str
-        What the paper would say.
+        Probable reply of the paper.
     """
 
     says: str
@@ -88,7 +89,7 @@ class Contradiction:
 
     @property
     def row(self) -> str:
-        """The row of the table, with marks.
+        """Row of the table, with marks.
 
         >>> Contradiction("a", "exact", traced(0.5, ".1f"), "b").row
         '| a | exact | ⟨.5⟩ | b |'
@@ -96,7 +97,7 @@ class Contradiction:
         return f"| {self.says} | {self.setting} | {self.found} | {self.reply} |"
 
     def lacks(self) -> Iterator[str]:
-        """Yield what is missing, and numbers in `found` that are neither traced nor settings."""
+        """Yield missing parts, and numbers in `found` that are neither traced nor settings."""
         cells = {"statement": self.says, "setting": self.setting, "size": self.found, "reply": self.reply}
         for name, cell in cells.items():
             if not re.search(r"\w", cell):
@@ -119,14 +120,14 @@ class Results:
     Parameters
     ----------
     folder : Path
-        Where ``NAME.csv`` are; a reproduction writes them to ``results/<paper>``.
+        Folder of the files ``NAME.csv``; a reproduction writes them to ``results/<paper>``.
     """
 
     folder: Path
     _read: dict[str, list[dict[str, str]]] = field(default_factory=dict, repr=False)
 
     def rows(self, table: str, **where: Any) -> list[dict[str, str]]:
-        """Return the rows of a table in which the columns named have the values given; ``_`` stands for a blank."""
+        """Return the rows of a table that have the given values in the named columns; ``_`` means a blank in a name."""
         if table not in self._read:
             with (self.folder / f"{table}.csv").open(encoding="utf-8", newline="") as file:
                 self._read[table] = list(csv.DictReader(file))
@@ -134,12 +135,12 @@ class Results:
         return [row for row in self._read[table] if all(_same(_get(row, key), value) for key, value in wanted.items())]
 
     def text(self, table: str, column: str, **where: Any) -> str:
-        """Return the one cell of a column in the one row that fits.
+        """Return the cell of a column in the only row that matches.
 
         Raises
         ------
         LookupError
-            If no row fits, or several do.
+            If no row matches, or several rows match.
         """
         found = self.rows(table, **where)
         if len(found) != 1:
@@ -151,7 +152,7 @@ class Results:
         return float(self.text(table, column, **where))
 
     def number(self, table: str, column: str, spec: str, **where: Any) -> str:
-        """Return the number in a cell as the page prints it, marked as traced (`traced`)."""
+        """Return the number in a cell as printed on the page, marked as traced (`traced`)."""
         return traced(self.value(table, column, **where), spec)
 
 
@@ -169,7 +170,7 @@ def _same(cell: str, value: object) -> bool:
 
 
 def printed(value: float, spec: str) -> str:
-    """Return a number as pages print it: no zero before the point, short exponents, "infinite".
+    """Return a number as printed on pages: no zero before the point, short exponents, "infinite".
 
     >>> printed(0.338, ".2f"), printed(24_100_000.0, ".1e"), printed(0.257, ".0%"), printed(1200, ",.0f")
     ('.34', '2.4e7', '26%', '1,200')
@@ -181,22 +182,22 @@ def printed(value: float, spec: str) -> str:
 
 
 def traced(value: float, spec: str) -> str:
-    """Return a number as the page prints it, marked as read from a file (or computed from what was read)."""
+    """Return a number as printed on the page, marked as read from a file (or computed from numbers in files)."""
     return f"{_OPEN}{printed(value, spec)}{_CLOSE}"
 
 
 def number_of(row: Mapping[str, str], column: str, spec: str) -> str:
-    """Return the number in a cell of a row as the page prints it, marked as traced."""
+    """Return the number in a cell of a row as printed on the page, marked as traced."""
     return traced(float(row[column]), spec)
 
 
 def setting(value: float | str) -> str:
-    """Return a setting that labels a row of a table, marked as none of the results."""
+    """Return a setting that labels a row of a table, marked as not a result."""
     return f"{_OPEN}{value if isinstance(value, str) else printed(value, 'g')}{_CLOSE}"
 
 
 def plain(markdown: str) -> str:
-    r"""Return the text of a page in one line: without code, addresses, pictures, emphasis and rules of tables.
+    r"""Return the text of a page in one line, without code, addresses, pictures, emphasis and rules of tables.
 
     >>> plain("1. A **bold**\n   claim, [linked](a-1.md): `x = 3`")
     'A bold claim, linked: `code`'
@@ -211,38 +212,40 @@ def plain(markdown: str) -> str:
 
 
 def _nothing(_: Results) -> Sequence[str]:
-    """Return no rows: for pages that list no corrections."""
+    """Return no rows, for pages without corrections."""
     return ()
 
 
 def _none(_: Results) -> Sequence[Contradiction]:
-    """Return no contradictions: for pages that are about no paper's claims."""
+    """Return no contradictions, for pages that are not about a paper's claims."""
     return ()
 
 
 @dataclass(frozen=True)
 class Page:
-    """How one page of ``docs/papers`` quotes the results of its experiments.
+    """Quotations on one page of ``docs/papers``, with the results of its experiments.
 
     Parameters
     ----------
     name : str
         ``docs/papers/<name>.md``, ``docs/papers/results/<name>``.
     parts : sequence of callable
-        Results -> sentences and rows as they stand on a part of the page, numbers marked (`Results.number`, `setting`).
+        Results -> sentences and rows on a part of the page, with marked numbers (`Results.number`, `setting`).
     stated : mapping
-        Text on the page with numbers that are no results of an experiment -> where they are from.
+        Text on the page with numbers that are not results of an experiment -> source of the numbers.
     pictures : mapping
         Picture of the page -> picture among the results.
     paper : str
-        Whose experiments write the results, if it is not called as the page.
+        Paper whose experiments write the results, if its name is not the page's.
     theory : bool
-        Whether the page stands in ``docs/theory``.
+        Whether the page is in ``docs/theory``.
     contradictions : callable, optional
-        Results -> every contradiction between the paper and its reproduction, in the order of the page's table. Most of
-        their numbers stand elsewhere on the page as well: they are not counted again where another seed is compared.
+        Results -> all contradictions between the paper and its reproduction, in the order of the page's table. Most of
+        their numbers also appear elsewhere on the page, so that a comparison with another seed does not count them
+        again.
     corrections : callable, optional
-        Results -> rows of the page's table of its own corrections, numbers marked. They are not counted either.
+        Results -> rows of the page's table of its own corrections, with marked numbers. A comparison does not count
+        them.
     """
 
     name: str
@@ -256,12 +259,12 @@ class Page:
 
     @property
     def folder(self) -> Path:
-        """Where the page stands."""
+        """Folder of the page."""
         return DOCS / "theory" if self.theory else FOLDER
 
     @property
     def path(self) -> Path:
-        """The page itself."""
+        """Path of the page."""
         return self.folder / f"{self.name}.md"
 
     @property
@@ -271,15 +274,15 @@ class Page:
 
     @cached_property
     def results(self) -> Results:
-        """The results that stand beside the page."""
+        """Results that are stored beside the page."""
         return Results(self.folder / "results" / self.name)
 
     def quotes(self, results: Results) -> list[str]:
-        """Return all sentences and rows that quote results, as these have them."""
+        """Return all sentences and rows that quote results, with the numbers of these results."""
         return [quote for part in self.parts for quote in part(results)]
 
     def check(self, markdown: str | None = None) -> list[str]:
-        """Return what is wrong with the page, or with another text in its place; nothing, if all is well."""
+        """Return the faults of the page (or of another text in its place); the list is empty if there are none."""
         source = self.path.read_text(encoding="utf-8") if markdown is None else markdown
         text = plain(source)
         wrong, known = [], [False] * len(text)
@@ -306,7 +309,7 @@ class Page:
         return [*wrong, *self._untold(), *self._uncaptioned(source)]
 
     def _other_seed(self) -> list[str]:
-        """Return what the page says of the other seed; nothing while `differences` were not written."""
+        """Return the page's statements about the other seed; none before `differences` were written."""
         path = self.results.folder / SEEDS
         if not path.exists():
             return []
@@ -337,7 +340,7 @@ class Page:
                 yield f"{found[1]} has no caption in italics that names its seed, or says that it is exact"
 
     def update(self, results: Path) -> None:
-        """Take the tables that the page quotes, their commands, and its pictures from a folder of results."""
+        """Copy the tables that the page quotes, their commands, and its pictures from a folder of results."""
         source, target = results / self.experiments, self.results.folder
         found = Results(source)
         self.quotes(found)
@@ -354,7 +357,7 @@ class Page:
         self.results._read.clear()
 
     def differences(self, results: Path) -> list[dict[str, str]]:
-        """Return the numbers of the page that another folder of results, of another seed, prints otherwise."""
+        """Return the numbers of the page that differ in another folder of results, which has another seed."""
         rows = []
         for ours, theirs in zip(
             self.quotes(self.results), self.quotes(Results(results / self.experiments)), strict=True
@@ -377,7 +380,7 @@ def _unmarked(quote: str) -> str:
 
 
 def _find(quote: str, text: str, known: list[bool]) -> list[str]:
-    """Mark as known what a quotation traces, wherever the page has it; say how the page differs if it has it not."""
+    """Mark all numbers of a quotation as known, wherever it is on the page; if it is missing, return the difference."""
     pieces = re.split(f"([{_OPEN}{_CLOSE}])", plain(quote))
     wanted, spans, inside = "", [], False
     for piece in pieces:
@@ -405,7 +408,7 @@ def _with_any_numbers(wanted: str) -> str:
 
 
 def page_of(paper: str) -> Page | None:
-    """Return the page of a paper, or None while its reproduction declares none."""
+    """Return the page of a paper, or None if its reproduction does not declare one."""
     module = THEORY.get(paper, f"experiments.{paper}.page")
     if find_spec(module) is None:
         return None

@@ -1,4 +1,4 @@
-"""What the figures of every reproduction share: colours told apart without colour vision, panels, direct labels."""
+"""Shared parts of all figures: colours for colour-blind readers, panels, direct labels."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def panels(columns: int, width: float, height: float, rows: int = 1, **options: 
 
 
 def dress(axes: Axes, title: str = "", x: str = "", y: str = "") -> None:
-    """Give a panel its title and axis names, and take away what is not data."""
+    """Give a panel its title and axis names, and remove parts that show no data."""
     axes.set_title(title, loc="left", size=10.5, color=INK, pad=9)
     axes.set_xlabel(x, size=9, color=GREY)
     axes.set_ylabel(y, size=9, color=GREY)
@@ -47,7 +47,7 @@ def note(
     align: str = "left",
     turn: float = 0,
 ) -> None:
-    """Write beside a point; `offset` in points, `turn` in degrees."""
+    """Write a text beside a point; `offset` is in points, `turn` in degrees."""
     axes.annotate(
         text,
         place,
@@ -65,7 +65,7 @@ def note(
 
 
 def apart(values: Sequence[float], gap: float) -> list[float]:
-    """Return places near `values`, in the same order, that are at least `gap` apart.
+    """Return positions near `values`, in the same order, with gaps of at least `gap`.
 
     >>> apart([1.0, 0.0, 1.1], 0.5)
     [0.8, 0.0, 1.3]

@@ -329,7 +329,7 @@ def example(run: Run) -> None:
 
 LEVEL = 0.95
 FAMILY = 0.01
-"""Probability that a coverage of the table leaves its Monte-Carlo bounds although all coverages are exact."""
+"""Probability that a coverage in the table leaves its Monte-Carlo bounds although all true coverages are exact."""
 
 
 def cover(cell: Cell, shares: Floats) -> Cell:

@@ -1,4 +1,4 @@
-"""*The Hidden Cost of Correlation* (2025): leakage through correlation, measured, exact and corrected.
+"""*The Hidden Cost of Correlation* (2025): leakage through correlation, measured, computed exactly and corrected.
 
-``python -m experiments.cpl list`` names the tables and figures.
+``python -m experiments.cpl list`` lists the tables and figures.
 """

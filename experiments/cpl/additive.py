@@ -1,4 +1,4 @@
-"""The additive figure (6) is not a bound: counter-examples, how often CelebA contradicts it, and when it does hold."""
+"""The additive figure (6) is not a bound: counter-examples, frequency of violations on CelebA, and valid cases."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TELLING = ("Young", "Chubby", "Double_Chin")
 
 
 def exclusive_or() -> Floats:
-    """Return the joint of an exclusive or and its two fair bits: every pair is independent.
+    """Return the joint distribution of an exclusive or and its two fair bits, in which all pairs are independent.
 
     >>> float(exclusive_or()[1, 0, 1])
     0.25
@@ -35,9 +35,10 @@ def exclusive_or() -> Floats:
 
 
 def hidden_among(n: int) -> Floats:
-    """Return the joint of a fair bit and n bits, each of which is independent of it, though all together are not.
+    """Return the joint distribution of a fair bit and n bits that depend on it only all together.
 
-    Target 0: the others are all one with probability 1/n, else all zero. Target 1: exactly one of them is one.
+    If the target is 0, the others are all one with probability 1/n, else all zero. If the target is 1, exactly one of
+    them is one. Each single bit is independent of the target.
 
     >>> float(hidden_among(4)[0].sum()), float(hidden_among(4)[1, 1].sum())  # P(X_1 = 1 | X_0 = 1) = 1/4
     (0.5, 0.125)
@@ -51,7 +52,7 @@ def hidden_among(n: int) -> Floats:
 
 
 def independent_given_target(rng: np.random.Generator) -> Floats:
-    """Return a random joint of a target and 2..5 others that are independent given it; 2..4 values each."""
+    """Return a random joint of a target and 2..5 others, independent given the target; each has 2..4 values."""
     sizes = rng.integers(2, 5, rng.integers(3, 7))
     joint: Floats = rng.dirichlet(np.ones(sizes[0]))
     for size in sizes[1:]:
@@ -61,14 +62,14 @@ def independent_given_target(rng: np.random.Generator) -> Floats:
 
 
 def ratio_about_first(joint: Floats, epsilon: float) -> tuple[float, float]:
-    """Return the exact total about attribute 0 and the additive figure, all attributes released by GRR."""
+    """Return the exact total about attribute 0 and the additive figure, if GRR releases all attributes."""
     found = total_leakage(joint, [GRR(k, epsilon) for k in joint.shape])
     return float(found.exact[0]), float(found.additive_figure_not_a_bound[0])
 
 
 @PAPER.experiment("additive", "The additive figure (6) against exact totals: where it is not a bound", runs=300)
 def additive(run: Run) -> None:
-    """Known counter-examples, `--runs` random subsets of CelebA by size, and as many joints where (6) does hold."""
+    """Test known counter-examples, `--runs` random subsets of CelebA by size, and as many joints with a valid (6)."""
     examples = _examples(run)
 
     def compute(cell: Cell) -> Cell:

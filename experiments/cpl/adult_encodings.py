@@ -1,7 +1,7 @@
-"""Figures of Adult that contradict the paper, under both encodings: categories as they stand, and rare ones merged.
+"""Figures of Adult that contradict the paper, with two encodings: all categories, and rare categories merged.
 
-The paper does not give its encoding. Merging categories that fewer than 5% hold fits its Table I best among ten
-(`encodings`).
+The paper does not give its encoding. Among ten encodings, the one that merges categories below 5% fits the paper's
+Table I best (`encodings`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def encoded(encoding: str) -> Table:
 
 @PAPER.experiment("adult", "Adult under two encodings: all categories kept, and rare categories merged", runs=25)
 def adult_encodings(run: Run) -> None:
-    """Shares of small CPLs, correlation, TCPL, benchmark 1, Table I and Table II."""
+    """Measure shares of small CPLs, correlation, TCPL, benchmark 1, Table I and Table II."""
 
     def compute(cell: Cell) -> Cell:
         table = encoded(cell["encoding"])

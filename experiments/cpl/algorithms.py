@@ -1,8 +1,8 @@
-"""Figure 6, benchmark 1: how far algorithms that estimate CPL are off, and the reference decides.
+"""Figure 6, benchmark 1: errors of algorithms that estimate CPL, which depend on the reference.
 
-CBP is left out: its privacy definition is missing from the text. GRF takes every correlated pair; the other reading,
-connected components, is in the table. ITS is inferred (`deniable.research.adversary.benchmarks.its`), and comes
-out equal to GRR-ANL, as in the paper.
+CBP is left out because its privacy definition is missing from the text. GRF takes each correlated pair; the table also
+has the other reading, connected components. ITS is inferred (`deniable.research.adversary.benchmarks.its`), and is
+equal to GRR-ANL, as in the paper.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SHOWN = {
 
 @PAPER.experiment("fig6", "Benchmark 1: algorithms that estimate CPL, epsilon 1")
 def benchmark(run: Run) -> None:
-    """Undershoot and overshoot against four references on three data sets."""
+    """Measure undershoot and overshoot against four references on three data sets."""
 
     def compute(cell: Cell) -> Cell:
         table = LOADERS[cell["data"]]()
@@ -103,7 +103,7 @@ def benchmark(run: Run) -> None:
 
 
 def _plane(panel: Axes, title: str, right: float, top: float, *, roots: bool = False) -> None:
-    """Draw the plane of benchmark 1 and name its regions; `roots` for axes by square roots, which show the small."""
+    """Draw the plane of benchmark 1 with named regions; with `roots`, square-root axes show small values."""
     dress(panel, title, "undershoot (leakage not seen)" + "; square-root axes" * roots)
     if roots:
         panel.set_xscale("function", functions=(_root, np.square))

@@ -1,4 +1,4 @@
-"""Table I: leakage by the paper's attacks against Algorithm 2, for eight mechanisms; and by their channels."""
+"""Table I: leakage of eight mechanisms by the paper's attacks and by their channels, against Algorithm 2."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from experiments.pictures import BLUE, GREY, VERMILLION, dress, panels
 
 EPSILONS = (1.0, 3.0)
 TOLERANCE = 0.01
-"""The paper prints two digits, and its figures are simulated."""
+"""Tolerance for the paper's numbers, which have two digits and are simulated."""
 
 SYMMETRIC = ("RAPPOR", "EXP", "OUE", "BLH", "OLH", "SHE")
-"""Mechanisms whose attack differs from Algorithm 2 everywhere; GRR's and SS's small figures are gaps and noise."""
+"""Mechanisms whose attack always differs from Algorithm 2; the small figures of GRR and SS are gaps and noise."""
 
 
 def attack_nmse(table: Table, epsilon: float) -> dict[str, float]:
-    """Return NMSE of attack-based CPL against Algorithm 2 for the eight mechanisms, exactly."""
+    """Return the exact NMSE of attack-based CPL against Algorithm 2 for the eight mechanisms."""
     priors = observed(table.records, table.sizes)
     domains = priors.kept_domains
     reference = leakage_matrix(priors, [epsilon] * len(domains))
@@ -38,7 +38,7 @@ def attack_nmse(table: Table, epsilon: float) -> dict[str, float]:
 
 @PAPER.experiment("table1", "NMSE of attack-based CPL against Algorithm 2, eight mechanisms", runs=3)
 def against_algorithm_2(run: Run) -> None:
-    """Set closed forms of attacks and channels and the simulated workflow beside the paper's digits."""
+    """Compare closed forms of attacks and channels, and the simulated workflow, with the paper's numbers."""
 
     def compute(cell: Cell) -> Cell:
         table = LOADERS[cell["data"]]()
@@ -91,13 +91,13 @@ def against_algorithm_2(run: Run) -> None:
 
 
 def nmse_of_finite(estimates: Floats, reference: Floats, kept: Floats | None = None) -> float:
-    """Return NMSE over the pairs whose estimate is finite (and that are kept)."""
+    """Return the NMSE over the pairs (or the kept pairs) with a finite estimate."""
     usable = np.isfinite(estimates) if kept is None else np.isfinite(estimates) & (kept > 0)
     return nmse_cpl(np.where(usable, estimates, 0.0), np.where(usable, reference, 0.0))
 
 
 def _compact(cells: list[Cell]) -> list[Cell]:
-    """Return lines of a table that fits a narrow terminal: what is published, guessed, simulated, and reported."""
+    """Return a narrow table for a terminal: published, attacked, simulated and reported values."""
     lines = []
     for cell in cells:
         figures = {

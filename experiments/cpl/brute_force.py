@@ -1,7 +1,7 @@
-"""Leakage by its definitions alone: every output, every pair of values, every set is tried; the library is not used.
+"""Leakage from its definitions alone, over all outputs, pairs of values and sets, without the library.
 
-`python -m experiments.cpl brute-force` sets it beside the library on CelebA and Cardio. Adult is out of reach: its
-country has 42 values, and all sets of them are too many to try, which is why there are algorithms.
+`python -m experiments.cpl brute-force` compares it with the library on CelebA and Cardio. Adult is too large: its
+country has 42 values, whose sets are too many to try. For such attributes there are the algorithms.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def conditional(table: Table, about: int, released: int) -> Floats:
 
 
 def leakage(rows: Floats, channel: Floats) -> float:
-    """Return CPL (7): the largest |log-ratio| of P(y | x) over all outputs y and pairs x, x'."""
+    """Return CPL (7): the largest |log-ratio| of P(y | x) and P(y | x') over all outputs y and pairs x, x'."""
     composed = rows @ channel
     return max(
         abs(log(composed[x, y] / composed[other, y]))
@@ -36,7 +36,7 @@ def leakage(rows: Floats, channel: Floats) -> float:
 
 
 def worst(rows: Floats, epsilon: float) -> float:
-    """Return what Algorithm 2 computes: the largest ratio (10) over all sets of values, and pairs x, x'."""
+    """Return the result of Algorithm 2: the largest ratio (10) over all sets of values and all pairs x, x'."""
     k, most, scale = rows.shape[1], 0.0, exp(epsilon) - 1
     for members in product((False, True), repeat=k):
         inside = rows[:, list(members)].sum(axis=1)
@@ -54,7 +54,7 @@ def response(k: int, epsilon: float) -> Floats:
 
 
 def _guesses(k: int, outputs: list[tuple[list[float], tuple[int, ...]]]) -> Floats:
-    """Return P(guess | value) from outputs, each with P(output | value) and the values that are guessed uniformly."""
+    """Return P(guess | value) from outputs with P(output | value); the guess is uniform among the output's values."""
     channel = np.zeros((k, k))
     for likelihood, candidates in outputs:
         for guess in candidates or range(k):
@@ -63,7 +63,7 @@ def _guesses(k: int, outputs: list[tuple[list[float], tuple[int, ...]]]) -> Floa
 
 
 def unary(k: int, keep: float, rise: float) -> Floats:
-    """Return the guesses from unary encoding: uniform among the bits that are set, all 2^k reports tried."""
+    """Return the guesses from unary encoding: uniform among the set bits, over all 2^k reports."""
     outputs = []
     for bits in product((0, 1), repeat=k):
         chance = [np.prod([(keep if j == v else rise) if bit else 1 - (keep if j == v else rise)
@@ -73,7 +73,7 @@ def unary(k: int, keep: float, rise: float) -> Floats:
 
 
 def hashing(k: int, cells: int, epsilon: float) -> Floats:
-    """Return the guesses from local hashing: uniform on the values of the reported cell, over all functions."""
+    """Return the guesses from local hashing: uniform among the values of the reported cell, over all functions."""
     keep = exp(epsilon) / (exp(epsilon) + cells - 1)
     outputs = []
     for function in product(range(cells), repeat=k):
@@ -84,7 +84,7 @@ def hashing(k: int, cells: int, epsilon: float) -> Floats:
 
 
 def subsets(k: int, epsilon: float) -> Floats:
-    """Return the guesses from subset selection: uniform on the reported set, all sets of the optimal size tried."""
+    """Return the guesses from subset selection: uniform in the reported set, over all sets of the optimal size."""
     size = min(
         range(1, k),
         key=lambda w: _subset_error(k, w, epsilon),
@@ -98,14 +98,14 @@ def subsets(k: int, epsilon: float) -> Floats:
 
 
 def _subset_error(k: int, size: int, epsilon: float) -> float:
-    """Return the variance of a rare value's frequency, times n: q (1 - q)/(p - q)^2."""
+    """Return n times the variance of a rare value's frequency: q (1 - q)/(p - q)^2."""
     p = size * exp(epsilon) / (size * exp(epsilon) + k - size)
     q = p * (size - 1) / (k - 1) + (1 - p) * size / (k - 1)
     return q * (1 - q) / (p - q) ** 2
 
 
 def histogram(k: int, epsilon: float) -> Floats:
-    """Return the guesses from a histogram with Laplace noise of scale 2/epsilon: its largest component."""
+    """Return the guess from a histogram with Laplace noise of scale 2/epsilon: its largest component."""
 
     def density(t: float) -> float:
         return epsilon / 4 * exp(-abs(t) * epsilon / 2)
@@ -137,12 +137,12 @@ def guesses(name: str, k: int, epsilon: float) -> Floats:
 
 
 def grr_cpl(pair: Table, epsilon: float) -> float:
-    """Return CPL about the first of two attributes by the release of the second with GRR."""
+    """Return CPL about the first of two attributes when GRR releases the second."""
     return leakage(conditional(pair, 0, 1), response(pair.sizes[1], epsilon))
 
 
 def total(joint: Floats, epsilon: float) -> float:
-    """Return the total leakage (5) about attribute 0 when all are released by GRR: every record, every output."""
+    """Return the total leakage (5) about attribute 0 when GRR releases all attributes, over all records and outputs."""
     channels = [response(k, epsilon) for k in joint.shape]
     values = [range(k) for k in joint.shape]
     own = joint.sum(axis=tuple(range(1, joint.ndim)))

@@ -1,7 +1,7 @@
-"""Figure 8: the largest common budget for a cap on everybody's total, by the paper's criterion and by exact totals.
+"""Figure 8: the largest common budget under a cap on each total, by the paper's criterion and by exact totals.
 
-CelebA and LFW share 38 attribute names. The paper uses 21 and does not list them: here the first 21 in CelebA's
-(alphabetical) order. The paper's caps are lost from its text, too; 1 to 20 are used.
+CelebA and LFW share 38 attribute names. The paper uses 21 and does not list them. We take the first 21 in CelebA's
+(alphabetical) order. The paper's caps are missing from its text, too. We use 1 to 20.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from experiments.pictures import BLUE, GREEN, GREY, ORANGE, VERMILLION, apart, d
 CAPS = (1.0, 2.0, 5.0, 10.0, 20.0)
 FAILURE_CAPS = (1.0, 5.0, 20.0)
 PUBLIC = ("first 21", "last 21", "even 19", "odd 19")
-"""Attributes for which LFW's joint stands in for CelebA's."""
+"""Choices of attributes for which LFW's joint distribution replaces CelebA's."""
 LINES = {
     ("exact", "CelebA"): (BLUE, "-", "o", "exact, CelebA"),
     ("exact", "LFW"): (GREEN, "--", "s", "exact, LFW's joint"),
@@ -36,12 +36,12 @@ def joint_of(table: Table) -> Floats:
 
 
 def totals_at(joint: Floats, epsilon: float) -> Floats:
-    """Return everybody's exact total when every attribute is released by GRR with the same budget."""
+    """Return the exact total about each attribute when GRR releases all attributes with the same budget."""
     return exact_totals(joint, [GRR(2, epsilon)] * joint.ndim)
 
 
 def selected(selection: str) -> Table:
-    """Return attributes of CelebA that LFW has, too: the first or last 21, or every second one."""
+    """Return attributes of CelebA that LFW also has: the first or last 21, or every second one."""
     faces = common_faces()[0]
     names, kind = faces.names, selection.partition(" ")[0]
     parts = {"first": names[:COMMON_FACES], "last": names[-COMMON_FACES:], "even": names[::2], "odd": names[1::2]}
@@ -50,7 +50,7 @@ def selected(selection: str) -> Table:
 
 @PAPER.experiment("fig8", "Calibration on CelebA, 21 attributes; LFW as public knowledge")
 def budgets(run: Run) -> None:
-    """Budgets by criterion and prior, and what they lead to under CelebA's joint."""
+    """Compute budgets by criterion and prior, and their totals under CelebA's joint distribution."""
     known: dict[str, Floats] = {}
 
     def prior(name: str) -> Floats:
@@ -97,7 +97,7 @@ def budgets(run: Run) -> None:
 
 
 def _public(run: Run) -> None:
-    """Calibrate on LFW's joint, by exact totals, and look at what that means under CelebA's."""
+    """Calibrate on LFW's joint distribution by exact totals; show the resulting totals under CelebA's."""
 
     def compute(cell: Cell) -> Cell:
         table = selected(cell["selection"])
@@ -123,7 +123,7 @@ def _public(run: Run) -> None:
 
 
 def _halves(run: Run) -> None:
-    """Say how much exact totals depend on whose records the prior is."""
+    """Show how exact totals depend on the choice of the records for the prior."""
 
     def compute(cell: Cell) -> Cell:
         faces = common_faces(COMMON_FACES)[0]
@@ -142,7 +142,7 @@ def _halves(run: Run) -> None:
 
 
 def _lines(panel: Axes, rows: list[Cell], value: str) -> None:
-    """Draw one value over the caps, with the budget-splitting rule as a thin line, named at the right."""
+    """Draw one value against the caps, with the rule that splits the budget as a thin line, labelled at the right."""
     ends = []
     for (criterion, name), (colour, dash, mark, text) in LINES.items():
         own = [row for row in rows if (row["criterion"], row["prior"]) == (criterion, name)]

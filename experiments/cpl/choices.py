@@ -1,8 +1,8 @@
-"""Figure 8 over many choices of 21 attributes: the paper's factor and what its budgets come to, each cap apart.
+"""Figure 8 for many choices of 21 attributes: the paper's factor, and the exact totals of its budgets, by cap.
 
 The paper takes 21 of the attributes that CelebA and LFW share and does not list them. They share 38, so that there are
-2.9e10 choices. Here `--runs` random ones, and one that a greedy search picks for the largest budget. Budgets come from
-the closed form of GRR over two values, all pairs at once; a test compares them with `calibrate`.
+2.9e10 choices. We use `--runs` random choices, and the choice of a greedy search for the largest budget. Budgets come
+from the closed form of GRR over two values, all pairs at once; a test compares them with `calibrate`.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ GREEDY = "greedy"
 
 
 def shared_faces() -> Table:
-    """Return CelebA's attributes that LFW has, too."""
+    """Return the attributes of CelebA that LFW also has."""
     return calibration.common_faces()[0]
 
 
 @cache
 def shares_of(faces: tuple[str, ...]) -> Floats:
-    """Return P(X_j = 0 | X_i = x), float64[2, d, d]: x, about i, released j."""
+    """Return P(X_j = 0 | X_i = x), float64[2, d, d]: x, i (the target), j (the released attribute)."""
     data = observed(shared_faces().select(faces).records, (2,) * len(faces))
     d = len(faces)
     return np.array([[[0.5 if i == j else data.conditional(i, j)[x, 0] for j in range(d)] for i in range(d)]
@@ -43,7 +43,7 @@ def shares_of(faces: tuple[str, ...]) -> Floats:
 
 
 def additive_figures(shares: Floats, epsilon: float) -> Floats:
-    """Return the paper's (6) about every attribute when all are released by GRR over two values, float64[d].
+    """Return the paper's (6) about each attribute when GRR releases all over two values, float64[d].
 
     >>> import numpy as np
     >>> additive_figures(np.array([[[0.5, 0.8], [0.8, 0.5]], [[0.5, 0.2], [0.2, 0.5]]]), 1.0).round(4)
@@ -62,7 +62,7 @@ def additive_budget(shares: Floats, cap: float) -> float:
 
 
 def greedy_choice(shares: Floats, cap: float, count: int) -> list[int]:
-    """Return `count` attributes for a large budget: the one whose absence helps most is left out, again and again."""
+    """Return `count` attributes for a large budget: repeatedly leave out the attribute whose absence helps most."""
     kept = list(range(shares.shape[1]))
     while len(kept) > count:
 
@@ -75,14 +75,14 @@ def greedy_choice(shares: Floats, cap: float, count: int) -> list[int]:
 
 
 def random_choice(d: int, count: int, seed: int, number: int) -> list[int]:
-    """Return the choice of a number, in order."""
+    """Return the sorted random choice with this number."""
     rng = SimulationRandomness(100_000 * seed + number).generator
     return sorted(rng.choice(d, count, replace=False).tolist())
 
 
 @PAPER.experiment("fig8-choices", "Figure 8's factor and broken caps, for random choices of attributes", runs=100)
 def choices(run: Run) -> None:
-    """Say the factor over SPL and the exact total for every cap, over `--runs` choices and a greedy one."""
+    """Measure the factor over SPL and the exact total for each cap, for `--runs` random choices and a greedy one."""
     count, faces = calibration.COMMON_FACES, shared_faces()
 
     def compute(cell: Cell) -> Cell:
@@ -121,7 +121,7 @@ def choices(run: Run) -> None:
 
 
 def _draw(panel: Axes, cells: list[Cell], caps: Sequence[float], figure: Callable[[Cell], float]) -> None:
-    """Draw a figure of every choice in the column of its cap, the greedy one as a diamond."""
+    """Draw the figure of each choice in the column of its cap; the greedy choice is a diamond."""
     rng = np.random.default_rng(0)  # this only spreads the dots
     for place, cap in enumerate(caps):
         for cell in [cell for cell in cells if cell["cap"] == cap]:
@@ -163,13 +163,13 @@ def _summary(cap: float, cells: list[Cell], count: int) -> Cell:
 
 
 FEW = 12
-"""Attributes of a choice for which budgets are calibrated exactly: a hundred times of 21 would take hours."""
+"""Attributes of a choice with exact budgets; a hundred exact calibrations of 21 attributes would take hours."""
 PUBLIC_CAPS = (1.0, 5.0, 10.0)
 
 
 @PAPER.experiment("fig8-public-choices", "LFW as public knowledge, for random choices of 12 attributes", runs=200)
 def public_choices(run: Run) -> None:
-    """Calibrate on LFW's joint, by exact totals and by (6), and say what the budgets come to under CelebA's."""
+    """Calibrate on LFW's joint distribution by exact totals and by (6); show the totals under CelebA's."""
     faces, public = calibration.common_faces()
     count = min(FEW, len(faces.names) - 1)
 

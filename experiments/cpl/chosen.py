@@ -1,4 +1,4 @@
-"""Which attributes to release: how far the greedy search is from the best set, where all sets can be tried."""
+"""Attributes to release: the greedy search against the best set, where all sets can be tried."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ATTRIBUTES = 8
 
 @PAPER.experiment("selection", "Attributes to release under a cap: the greedy choice against the best", runs=200)
 def selection(run: Run) -> None:
-    """Say how often, and by how much, the greedy choice of 8 random attributes of CelebA falls short."""
+    """Measure how often, and by how much, the greedy choice among 8 attributes of CelebA is smaller than the best."""
 
     def compute(cell: Cell) -> Cell:
         rng, names = SimulationRandomness(cell["seed"]).generator, celeba().names

@@ -1,4 +1,4 @@
-"""Where the paper on correlation-induced leakage and its reproduction disagree, row by row of docs/papers/cpl.md."""
+"""Contradictions between the paper on leakage by correlation and its reproduction: rows for docs/papers/cpl.md."""
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ def _tables(r: Results) -> list[Contradiction]:
 
 
 def corrections(r: Results) -> Sequence[str]:
-    """Return what a third reading corrected on the page: what was wrong, what is there now, command and number."""
+    """Return the page's corrections after a third reading: wrong text, new text, command and number."""
     sums = r.rows("delta-sums-examples")[0]
     choice = r.rows("fig8-choices-summary", cap=1)[0]
     both = [r.rows("adult", encoding=encoding)[0] for encoding in (AS_IS, MERGED)]

@@ -1,16 +1,16 @@
 """Adult, CelebA, Cardio and LFW as integer records, from the directory that ``DENIABLE_DATA`` names.
 
 The files are not part of the project (their licences differ). DSS, the paper's fourth data set, is a table of an
-Australian government department that no source at hand offers: every experiment goes without it.
+Australian government department. We have found no source of this table, so that no experiment uses it.
 
-The paper bins numeric columns and does not say how. Here nothing is tuned to a result:
+The paper bins numeric columns and does not say how. Our bins are not tuned to any result:
 
-* **categorical columns**: codes in sorted order of the values as they stand; "?" (missing in Adult) is a category;
-* **numeric columns**: quartiles, that is right-closed bins between the column's distinct quartiles. Bins that would be
-  empty because quartiles coincide do not exist: Adult's capital gains become "0" and "more".
+* **categorical columns**: codes in sorted order of the unchanged values; "?" (missing in Adult) is a category;
+* **numeric columns**: right-closed bins between the column's distinct quartiles. If quartiles coincide, there are fewer
+  bins: Adult's capital gains become "0" and "more".
 
-Quartiles are the one rule that needs no choice per column. `adult` and `cardio` take another rule too, so that an
-experiment can show how much the published figures depend on it.
+Quartiles need no choice per column. `adult` and `cardio` also accept another rule, so that an experiment can show how
+much the published figures depend on the rule.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ADULT_NUMERIC = ("age", "fnlwgt", "capital-gain", "capital-loss", "hours-per-wee
 CARDIO_NUMERIC = ("age", "height", "weight", "ap_hi", "ap_lo")
 
 COMMON_FACES = 21
-"""Attributes of CelebA that the paper compares with LFW. It does not list them; see `common_faces`."""
+"""Number of CelebA's attributes that the paper compares with LFW without listing them; see `common_faces`."""
 
 Binning = Callable[[NDArray[np.float64]], NDArray[np.intp]]
 
@@ -42,9 +42,9 @@ class Table(NamedTuple):
     Parameters
     ----------
     records : uint8[n, d]
-        Codes, column j in 0..sizes[j]-1; every code occurs.
+        Codes; column j has codes 0..sizes[j]-1, and each code occurs.
     sizes : tuple of int
-        Number of categories of every attribute.
+        Number of categories of each attribute.
     names : tuple of str
         Attribute names.
     """
@@ -54,13 +54,13 @@ class Table(NamedTuple):
     names: tuple[str, ...]
 
     def select(self, names: Sequence[str]) -> Table:
-        """Return the table of some attributes, in the order given."""
+        """Return the table restricted to some attributes, in the order given."""
         columns = [self.names.index(name) for name in names]
         return Table(self.records[:, columns], tuple(self.sizes[j] for j in columns), tuple(names))
 
 
 def quartiles(values: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return the right-closed quartile bin of every value; equal quartiles make one bound, and leave bins empty.
+    """Return the right-closed quartile bin of each value; equal quartiles make one bound, and leave bins empty.
 
     >>> quartiles(np.array([0.0, 0, 0, 0, 5, 7])).tolist()
     [0, 0, 0, 0, 2, 2]
@@ -69,7 +69,7 @@ def quartiles(values: NDArray[np.float64]) -> NDArray[np.intp]:
 
 
 def quantiles(values: NDArray[np.float64], bins: int) -> NDArray[np.intp]:
-    """Return the right-closed bin of every value between the distinct quantiles that make `bins` equal shares.
+    """Return the right-closed bin of each value, between distinct quantiles that divide the values into equal shares.
 
     >>> quantiles(np.array([1.0, 2, 3, 4, 5, 6]), 3).tolist()
     [0, 0, 1, 1, 2, 2]
@@ -79,7 +79,7 @@ def quantiles(values: NDArray[np.float64], bins: int) -> NDArray[np.intp]:
 
 
 def equal_widths(values: NDArray[np.float64], bins: int) -> NDArray[np.intp]:
-    """Return the bin of every value when the range is cut into `bins` equal parts.
+    """Return the bin of each value when the range is divided into `bins` equal parts.
 
     >>> equal_widths(np.array([0.0, 1, 2, 10]), 5).tolist()
     [0, 0, 1, 4]
@@ -90,9 +90,9 @@ def equal_widths(values: NDArray[np.float64], bins: int) -> NDArray[np.intp]:
 
 
 def adult(binning: Binning = quartiles, without: tuple[str, ...] = (), complete: bool = False) -> Table:
-    """UCI Adult, 48,842 x 15: the 14 features and income; numeric columns by quartiles.
+    """UCI Adult, 48,842 x 15: the 14 features and income; quartiles of numeric columns.
 
-    ``education-num`` is kept: with its 16 values it is an ordering of ``education``.
+    ``education-num`` is kept: its 16 values put ``education`` in an order.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def adult(binning: Binning = quartiles, without: tuple[str, ...] = (), complete:
     without : tuple of str
         Columns to leave out.
     complete : bool
-        Whether rows with a missing value ("?") are left out: 45,222 remain.
+        Whether to leave out rows with a missing value ("?"); then 45,222 remain.
     """
     table = _read("adult.csv.gz").drop_columns(list(without))
     if complete:
@@ -114,23 +114,23 @@ def adult(binning: Binning = quartiles, without: tuple[str, ...] = (), complete:
 
 @cache
 def celeba() -> Table:
-    """CelebA attribute labels, 202,599 x 40 bits."""
+    """CelebA attribute labels: 202,599 rows of 40 bits."""
     return _encoded(_read("celeba_attr.csv.gz"), ())
 
 
 def cardio(binning: Binning = quartiles) -> Table:
-    """Cardiovascular disease, 70,000 x 12: 11 features and ``cardio``, without the id; numeric ones by quartiles."""
+    """Cardiovascular disease, 70,000 x 12: 11 features and ``cardio``, without the id; quartiles of numeric columns."""
     return _encoded(_read("cardio_train.csv.gz", ";").drop_columns(["id"]), CARDIO_NUMERIC, binning)
 
 
 @cache
 def lfw() -> Table:
-    """Labelled Faces in the Wild, signs of 73 attribute scores, 13,143 x 73 bits."""
+    """Labelled Faces in the Wild: signs of 73 attribute scores, 13,143 rows of 73 bits."""
     return _encoded(_read("lfw_attributes_sign.csv.gz"), ())
 
 
 def common_faces(count: int | None = None) -> tuple[Table, Table]:
-    """CelebA and LFW restricted to attribute names they share, in CelebA's (alphabetical) order.
+    """CelebA and LFW, restricted to the attribute names that they share, in CelebA's (alphabetical) order.
 
     They share 38. The paper uses 21 of them and does not say which; ``common_faces(COMMON_FACES)`` is the first 21.
     """
@@ -140,7 +140,7 @@ def common_faces(count: int | None = None) -> tuple[Table, Table]:
 
 
 LOADERS: dict[str, Callable[[], Table]] = {"CelebA": celeba, "Adult": cache(adult), "Cardio": cache(cardio)}
-"""The paper's data sets that were available to us, loaded once."""
+"""The paper's data sets that are available to us; each is loaded once."""
 
 
 def _read(name: str, delimiter: str = ",") -> pa.Table:

@@ -1,4 +1,4 @@
-"""The library against brute force: CPL, Algorithm 2, eight attacks, benchmark 1 and total leakage by definition."""
+"""The library against brute force: CPL, Algorithm 2, eight attacks, benchmark 1, and total leakage by definition."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _through(channels: dict[int, Floats], rows: Floats) -> float:
 
 @PAPER.experiment("brute-force", "The library against the definitions, by trying all outputs and all sets")
 def definitions(run: Run) -> None:
-    """Set the library beside brute force on CelebA and Cardio, epsilon 1, and on two counter-examples."""
+    """Compare the library with brute force on CelebA and Cardio at epsilon 1, and on two counter-examples."""
     rows: list[Cell] = []
     for data in DATA:
         table = LOADERS[data]()

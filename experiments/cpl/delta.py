@@ -1,7 +1,9 @@
-"""What delta is: a statement about events; the tight curve (epsilon', delta') through a correlation; sums that fail.
+"""Delta is a statement about events.
 
-Erratum: the paper reads (epsilon, delta) output by output, from its (14) on. So read, delta bounds nothing: a mechanism
-that adds a nonce to the plain value has likelihood differences as small as one likes for every single output.
+The module computes the tight curve (epsilon', delta') through a correlation, and sums of deltas that are not valid.
+
+Erratum: from its (14) on, the paper applies (epsilon, delta) to single outputs. Then delta bounds nothing: a mechanism
+that adds a nonce to the plain value has arbitrarily small likelihood differences for each single output.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from experiments.pictures import BLUE, GREY, VERMILLION, dress, note, panels
 EPSILON, DELTA = 1.0, 0.01
 NONCES = 1000
 MANY = 8
-"""Most neighbours whose totals with a delta are enumerated: 4 outputs each."""
+"""Largest number of neighbours whose totals with a delta are enumerated; each has 4 outputs."""
 
 
 def nonce(k: int, nonces: int) -> Floats:
@@ -36,7 +38,7 @@ def nonce(k: int, nonces: int) -> Floats:
 
 
 def leaky(subset: tuple[int, ...], k: int, epsilon: float, delta: float) -> Floats:
-    """Return randomised response on 1[value in subset] that, with probability delta, tells the truth and says so."""
+    """Return randomised response on 1[value in subset] that, with probability delta, marks its report as true."""
     inside = np.isin(np.arange(k), subset)[:, None]
     keep = (1 - delta) / (1 + math.exp(-epsilon))
     answers = np.where(inside == np.array([False, True]), keep, 1 - delta - keep)
@@ -46,7 +48,7 @@ def leaky(subset: tuple[int, ...], k: int, epsilon: float, delta: float) -> Floa
 
 @PAPER.experiment("delta", "Delta over events and over outputs; the tight curve for Bald <- Male")
 def curve(run: Run) -> None:
-    """Show the nonce, and tight delta' over epsilon' with the mechanism that attains it."""
+    """Show the nonce, and the tight delta' against epsilon', with the mechanism that attains it."""
     channel = nonce(2, NONCES)
     pointwise = float(np.abs(channel[0] - channel[1]).max())
     run.say(
@@ -90,7 +92,7 @@ def curve(run: Run) -> None:
 
 
 def sums(joint: Floats, epsilon: float, delta: float) -> tuple[float, float, float]:
-    """Return the paper's (6) about attribute 0, epsilon and delta, and the smallest delta that is valid there.
+    """Return the paper's (6) about attribute 0, epsilon and delta, and the smallest valid delta at that epsilon.
 
     All attributes have two values, so that `revealing_channel` is the worst (epsilon, delta)-LDP mechanism.
     """
@@ -102,7 +104,7 @@ def sums(joint: Floats, epsilon: float, delta: float) -> tuple[float, float, flo
 
 @PAPER.experiment("delta-sums", "The delta of (6), which is a sum, against the exact delta", runs=300)
 def summed(run: Run) -> None:
-    """Try the exclusive or, `--runs` random sets of CelebA's attributes by size, and joints where (6) does hold."""
+    """Test the exclusive or, `--runs` random sets of CelebA's attributes by size, and joints for which (6) is valid."""
     xor = exclusive_or()
     epsilon, delta, at_sum = sums(xor, EPSILON, DELTA)
     channels = [revealing_channel(2, EPSILON, DELTA)] * 3
@@ -144,7 +146,7 @@ def summed(run: Run) -> None:
 
 
 def _of_bits(joint: Floats) -> Floats:
-    """Return the joint given the first two values of attribute 0, the others being "the first value" or not."""
+    """Return the joint distribution given the first two values of attribute 0; others become "first value or not"."""
     joint = joint[:2] / joint[:2].sum()
     for axis in range(1, joint.ndim):
         first, rest = joint.take([0], axis), joint.take(range(1, joint.shape[axis]), axis)

@@ -1,4 +1,4 @@
-"""How much Table I depends on how Adult and Cardio are encoded, which the paper does not say."""
+"""Dependence of Table I on the encodings of Adult and Cardio, which the paper does not give."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ OURS = "quartiles"
 
 
 def merged(table: Table, share: float) -> Table:
-    """Merge the categories of an attribute that fewer than a share of the records hold, if there are several."""
+    """Merge the categories of an attribute that are rarer than a share, if there are several."""
     columns = []
     for column in table.records.T:
         rare = np.bincount(column) < share * len(column)
@@ -50,7 +50,7 @@ def merged(table: Table, share: float) -> Table:
 
 @PAPER.experiment("encodings", "Table I under other encodings of Adult and Cardio")
 def encodings(run: Run) -> None:
-    """Scan, not fit: the spread shows what agreement with the paper's digits can mean."""
+    """Scan encodings without fitting: their spread shows how much agreement with the paper's numbers can mean."""
 
     def compute(cell: Cell) -> Cell:
         table = ENCODINGS[cell["data"]][cell["encoding"]]()

@@ -1,4 +1,4 @@
-"""Importing this module registers every experiment with `PAPER`, in the order in which ``all`` runs them."""
+"""Import this module to register all experiments with `PAPER`, in the order in which ``all`` runs them."""
 
 from experiments.cpl import (
     additive,

@@ -1,6 +1,7 @@
-"""Figure 7, benchmark 2: utility against normalised leakage, of the reports and of the attacks side by side.
+"""Figure 7, benchmark 2: utility against normalised leakage, for reports and for attacks.
 
-The paper's three budgets are lost from its text; 1, 2 and 3 are used. It plots what is called attack-based here.
+The paper's three budgets are missing from its text; we use 1, 2 and 3. The paper plots the leakage that we call
+attack-based.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ BUDGETS = (1.0, 2.0, 3.0)
 
 @PAPER.experiment("fig7", "Benchmark 2: utility against leakage of eight mechanisms")
 def benchmark(run: Run) -> None:
-    """Frequency error and 0-1 error over normalised TCPL; the picture is Adult's, the table has all data sets."""
+    """Measure frequency error and 0-1 error against normalised TCPL; the picture has Adult, the table all data sets."""
 
     def compute(cell: Cell) -> Cell:
         table = LOADERS[cell["data"]]()
@@ -66,7 +67,7 @@ def benchmark(run: Run) -> None:
 
 
 def _totals(run: Run, cells: list[Cell]) -> None:
-    """Tabulate TCPL (4) in nats: Algorithm 2's, which figure 7 divides by, and that of GRR's and OLH's reports."""
+    """Tabulate TCPL (4) in nats by Algorithm 2, by which figure 7 divides, and TCPL of GRR's and OLH's reports."""
     worst = run.cells(
         [{"data": cell["data"], "epsilon": cell["epsilon"], "figure": "tcpl"} for cell in cells],
         lambda cell: {"tcpl": pairwise_leakage(*LOADERS[cell["data"]]()[:2], cell["epsilon"]).tcpl},
@@ -90,7 +91,7 @@ def _totals(run: Run, cells: list[Cell]) -> None:
 
 
 def _draw(panel: Axes, rows: list[Cell], error: str) -> None:
-    """Draw one budget: a mechanism's report and guess on one line, its name in a column at the right."""
+    """Draw one budget: each mechanism's report and guess on one line, with its name in a column at the right."""
     logarithmic = error == "frequency_nmse"
     low, high = (6e-5, 0.04) if logarithmic else (0.2, 0.75)
     if logarithmic:

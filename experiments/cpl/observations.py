@@ -1,4 +1,4 @@
-"""OB1 to OB3 in one table, asymmetry on CelebA, and what LFW knows about CelebA's leakage."""
+"""Observations OB1 to OB3 in one table, asymmetry on CelebA, and LFW's knowledge about CelebA's leakage."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LIMITS = tuple(("CelebA", "Male", source) for source in ("No_Beard", "Wearing_Ne
 
 @PAPER.experiment("observations", "Asymmetry, saturation, small CPLs; LFW as public knowledge about CelebA")
 def observations(run: Run) -> None:
-    """Asymmetric pairs, limits, shares of small figures; each by the library and by brute force."""
+    """Compute asymmetric pairs, limits and shares of small figures, with the library and by brute force."""
     matrices = {name: grr_matrix(load()) for name, load in LOADERS.items()}
     rows: list[Cell] = []
     for data, about, released in PAIRS:
@@ -87,7 +87,7 @@ def _both_directions(matrix: Floats) -> tuple[Floats, Floats]:
 
 
 def _public_knowledge(run: Run) -> tuple[Floats, Floats]:
-    """Tabulate how LFW's CPL (Algorithm 2) goes with CelebA's; return the figures of 21 attributes at epsilon 1."""
+    """Compare LFW's CPL (Algorithm 2) with CelebA's; return the figures of 21 attributes at epsilon 1."""
     rows, shown = [], (np.zeros(0), np.zeros(0))
     for count in (COMMON_FACES, None):
         faces, public = common_faces(count)

@@ -1,4 +1,4 @@
-"""How docs/papers/cpl.md quotes the results (see `experiments.pages`)."""
+"""Quotations of results in docs/papers/cpl.md (see `experiments.pages`)."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def _benchmarks(results: Results) -> list[str]:
 
 
 def _short(value: float) -> str:
-    """Return a figure of Table I: three digits, or one significant digit where there would be none."""
+    """Return a figure of Table I with three decimals, or with one significant digit if all decimals would be 0."""
     return traced(value, ".3f" if value >= 0.0095 else ".4f" if value >= 5e-4 or value == 0 else ".0e")
 
 

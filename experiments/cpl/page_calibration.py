@@ -1,4 +1,4 @@
-"""How docs/papers/cpl.md quotes Adult's two encodings, and figure 8 (see `experiments.pages`)."""
+"""Quotations about Adult's two encodings and figure 8 in docs/papers/cpl.md (see `experiments.pages`)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _share(row: _Row) -> str:
 
 
 def adult(results: Results) -> list[str]:
-    """Return the table of both encodings, and the sentences that name them elsewhere."""
+    """Return the table of both encodings, and sentences elsewhere that quote them."""
     both = [results.rows("adult", encoding=encoding)[0] for encoding in (AS_IS, MERGED)]
     merged = both[1]
     lines = {
@@ -65,7 +65,7 @@ def adult(results: Results) -> list[str]:
 
 
 def figure_8(results: Results) -> list[str]:
-    """Return what the page says about budgets: the factor, broken caps, exact budgets, and LFW."""
+    """Return the page's statements about budgets: the factor, broken caps, exact budgets, and LFW."""
 
     def budget(criterion: str, cap: float, column: str, spec: str, prior: str = "CelebA") -> str:
         return results.number("fig8", column, spec, criterion=criterion, prior=prior, cap=cap)
@@ -165,7 +165,7 @@ def _public(results: Results) -> list[str]:
 
 
 def beyond(results: Results) -> list[str]:
-    """Return what the page says of wrong priors, and of which attributes to release."""
+    """Return the page's statements about wrong priors and about the choice of attributes to release."""
     near = results.rows("wrong-prior")
     radii = ("radius 0", "radius 0.01", "radius 0.05", "radius 0.1")
     chosen = results.rows("selection")

@@ -1,7 +1,7 @@
 """Figures 4(a), 4(c), 4(d), 5 and a map of CelebA: leakage between pairs of attributes.
 
-Settings that the paper's text leaves open, and what is used here: Figure 4(c) shows seven attributes of Cardio; those
-that need no binning are exactly seven. Normalised mutual information is I/sqrt(H H').
+The paper's text leaves some settings open. Figure 4(c) shows seven attributes of Cardio; we use the attributes that
+need no binning, which are exactly seven. Normalised mutual information is I/sqrt(H H').
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ SMALL = 0.1
 
 
 def grr_matrix(table: Table, epsilon: float = EPSILON) -> Floats:
-    """Return CPL between all pairs when every attribute is released by GRR, float64[d, d]."""
+    """Return CPL between all pairs when GRR releases each attribute, float64[d, d]."""
     priors = observed(table.records, table.sizes)
     return leakage_matrix(priors, [MECHANISMS["GRR"](k, epsilon) for k in priors.kept_domains])
 
 
 @PAPER.experiment("fig4a", "Adult: CPL about gender by three attributes and five mechanisms, epsilon 1", runs=25)
 def gender(run: Run) -> None:
-    """Channel and attack side by side, and the paper's statistical workflow, whose limit is the attack's figure."""
+    """Compare channel, attack, and the paper's statistical workflow, which converges to the attack's figure."""
 
     def compute(cell: Cell) -> Cell:
         table = LOADERS["Adult"]().select(["sex", *SOURCES])
@@ -89,7 +89,7 @@ def gender(run: Run) -> None:
 
 @PAPER.experiment("fig4c", "Cardio: CPL between seven attributes, GRR, epsilon 1")
 def patients(run: Run) -> None:
-    """Draw the exact matrix; say the asymmetry of cholesterol and disease."""
+    """Draw the exact matrix; print the asymmetry between cholesterol and disease."""
     table = LOADERS["Cardio"]()
     table = table.select([name for name in table.names if name not in CARDIO_NUMERIC])
     matrix = grr_matrix(table)
@@ -114,7 +114,7 @@ def patients(run: Run) -> None:
 
 @PAPER.experiment("celeba-map", "CelebA: CPL between all 40 attributes, GRR, epsilon 1")
 def faces(run: Run) -> None:
-    """Draw the matrix of 1,560 directed pairs."""
+    """Draw the matrix of all 1,560 ordered pairs."""
     table = LOADERS["CelebA"]()
     matrix = grr_matrix(table)
     run.save_table(
@@ -130,7 +130,7 @@ def faces(run: Run) -> None:
 
 @PAPER.experiment("fig4d", "Share of small CPLs over all pairs of three data sets: GRR, epsilon 1")
 def small(run: Run) -> None:
-    """Histogram of CPL over all ordered pairs."""
+    """Draw a histogram of CPL over all ordered pairs."""
     edges = np.linspace(0, 1, 11)
     rows, figures = [], {}
     for name, load in LOADERS.items():
@@ -169,7 +169,7 @@ def small(run: Run) -> None:
 
 @PAPER.experiment("fig5", "CPL against mutual information and Pearson correlation: GRR, epsilon 1")
 def conventional(run: Run) -> None:
-    """Correlation metrics go with CPL and do not determine it."""
+    """Show that correlation metrics vary with CPL but do not determine it."""
     points = [point for name, load in LOADERS.items() for point in _metrics(name, load())]
     run.save_table(points)
     summary = []
@@ -252,7 +252,7 @@ def conventional(run: Run) -> None:
 
 
 def _metrics(name: str, table: Table) -> list[Cell]:
-    """Return CPL, normalised mutual information and |Pearson| of every ordered pair."""
+    """Return CPL, normalised mutual information and |Pearson| of each ordered pair."""
     matrix = grr_matrix(table)
     correlations = np.abs(np.corrcoef(table.records.astype(np.float64), rowvar=False))
     priors = observed(table.records, table.sizes)

@@ -1,4 +1,4 @@
-"""The paper's experiments by name, and the figures it prints."""
+"""The paper's experiments by name, and its printed figures."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ Floats = NDArray[np.float64]
 
 @cache
 def expected() -> dict[str, Any]:
-    """Return the digits of the paper that survive in its text."""
+    """Return the numbers that the paper's text still has."""
     text = Path(__file__).with_name("expected.json").read_text(encoding="utf-8")
     found: dict[str, Any] = json.loads(text)
     return found
 
 
 def pairs_of(matrix: Floats) -> Floats:
-    """Return the entries of a matrix off its diagonal."""
+    """Return the off-diagonal entries of a matrix."""
     found: Floats = matrix[~np.eye(len(matrix), dtype=np.bool_)]
     return found

@@ -1,4 +1,4 @@
-"""What the figures share: colours of the data sets, and heat maps with names."""
+"""Shared parts of the figures: colours of the data sets, and heat maps with names."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ DATA_MARKS = {"CelebA": "o", "Adult": "s", "Cardio": "^"}
 def heat_map(
     axes: Axes, matrix: Floats, names: Sequence[str], top: float, *, size: float = 8.5, digits: int = 2
 ) -> None:
-    """Draw CPL between all pairs: a row is about its attribute, a column is what is released.
+    """Draw CPL between all pairs: a row is a target attribute, a column is a released attribute.
 
     Parameters
     ----------
     matrix : float64[d, d]
-        About i by the release of j; the diagonal is not read.
+        Leakage about i by the release of j; the diagonal is not used.
     top : float
-        What the darkest colour stands for.
+        Value of the darkest colour.
     digits : int
-        Of the numbers in the cells; 0 for none.
+        Digits of the numbers in the cells; 0 for no numbers.
     """
     d = len(names)
     colours = LinearSegmentedColormap.from_list("leakage", STOPS)

@@ -1,7 +1,7 @@
-"""Tables II and III: the statistical workflow against what it converges to.
+"""Tables II and III: the statistical workflow against the values to which it converges.
 
-The workflow uses every record T times; the paper's T is lost. `--runs` is T here. Noise falls as 1/T, so that the
-paper's own figures tell its T where cells are large (CelebA).
+The workflow uses each record T times; the paper's T is missing from its text. `--runs` is T here. Noise falls as 1/T,
+so that the paper's own figures reveal its T if cells are large (CelebA).
 """
 
 from __future__ import annotations
@@ -25,17 +25,18 @@ EPSILONS = (1.0, 3.0)
 SURROGATES = 10_000
 IMPLIED = "T that would give the paper's"
 JOINT = np.array([[0.04, 0.0, 0.0], [0.04, 0.28, 0.40], [0.0, 0.07, 0.17]])
-"""A joint distribution with the leakages *and* the correlations of appendix L, to the digits printed.
+"""A joint distribution with the leakages *and* the correlations of appendix L, to the printed digits.
 
-The paper's own (28) is lost, and several joints have all its figures; a search over hundredths found 3 x 3 tables only
-(normalised mutual information I/sqrt(H H') .164, Pearson .357 in the order of the rows and columns).
+The paper's own (28) is missing from its text, and several joints have all its figures. A search over multiples of .01
+found only 3 x 3 tables (normalised mutual information I/sqrt(H H') .164, Pearson .357 in the order of the rows and
+columns).
 """
 SYNTHETIC = 100_000
 
 
 @PAPER.experiment("table2", "Statistical workflow against Algorithm 1, GRR and EXP", runs=25)
 def against_algorithm_1(run: Run) -> None:
-    """Distance of simulated from exact CPL, the T that the paper's figures imply, and permutation significance."""
+    """Compute the distance of simulated from exact CPL, the paper's implied T, and permutation significance."""
 
     def compute(cell: Cell) -> Cell:
         table = LOADERS[cell["data"]]()
@@ -134,7 +135,7 @@ def _expected_cells(table: Table, priors: Observed, channels: list[Floats]) -> F
     "table3", "CPL reaches epsilon under weak correlation: 100,000 synthetic records, GRR", runs=25, quick=2
 )
 def maximal(run: Run) -> None:
-    """Simulate a joint in which one direction leaks all of epsilon and the other ln((1 + e^epsilon)/2)."""
+    """Simulate a joint in which one direction leaks all of epsilon and the other direction ln((1 + e^epsilon)/2)."""
 
     def compute(cell: Cell) -> Cell:
         rng = SimulationRandomness(cell["seed"])

@@ -1,4 +1,4 @@
-"""Figure 4(b): leakage about gender rises with epsilon and saturates; its total, exact and as the paper adds it up."""
+"""Figure 4(b): leakage about gender grows with epsilon up to a limit; its total, exact and by the paper's sum."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STYLES = {"No_Beard": (BLUE, "o"), "Wearing_Necklace": (PURPLE, "s"), "Smiling":
 
 @PAPER.experiment("fig4b", "CelebA: CPL about gender against epsilon, GRR; exact total and additive figure", runs=25)
 def over_epsilon(run: Run) -> None:
-    """Curves, their limits, the simulated workflow, and totals of four released attributes."""
+    """Compute curves, their limits, the simulated workflow, and totals of four released attributes."""
 
     def compute(cell: Cell) -> Cell:
         table = LOADERS["CelebA"]().select([TARGET, *SOURCES])

@@ -1,4 +1,4 @@
-"""Numbers of docs/theory/leakage.md that are not beside the paper's page: calibrated exclusive or, cost of totals."""
+"""Numbers of docs/theory/leakage.md that the paper's page lacks: calibrated exclusive or, and cost of totals."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ SIZES = (21, 24)
 
 @PAPER.experiment("theory", "Numbers of docs/theory/leakage.md: budgets of an exclusive or, cost of totals")
 def theory(run: Run) -> None:
-    """Print the budgets of an exclusive or under a cap of 1, and the processor time and memory of large totals."""
+    """Print the budgets of an exclusive or under a cap of 1, and processor time and memory of large totals."""
     calibrated(run)
     _cost(run)
 
 
 def calibrated(run: Run) -> None:
-    """Tabulate each criterion's budget for an exclusive or, and the exact total that it comes to."""
+    """Tabulate each criterion's budget for an exclusive or, and the exact total at this budget."""
     joint = exclusive_or()
     rows: list[Cell] = []
     for criterion in ("exact", "prior-free", "additive"):

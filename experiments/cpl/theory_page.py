@@ -1,15 +1,15 @@
-"""How docs/theory/leakage.md quotes the results (see `experiments.pages`)."""
+"""Quotations of results in docs/theory/leakage.md (see `experiments.pages`)."""
 
 from __future__ import annotations
 
 from experiments.pages import FOLDER, Page, Results, setting, traced
 
 PAPERS_TABLES = Results(FOLDER / "results" / "cpl")
-"""Tables beside docs/papers/cpl.md."""
+"""Tables of docs/papers/cpl.md."""
 
 
 def _sums(_: Results) -> list[str]:
-    """Return the counter-examples, from the tables beside the paper's page."""
+    """Return the counter-examples, from the tables of the paper's page."""
     pair = "CPL, GRR, epsilon 1: CelebA, {} <- {}"
     one, other = (
         PAPERS_TABLES.number("observations", "measured", ".2f", figure=pair.format(*names))

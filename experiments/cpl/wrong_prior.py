@@ -1,4 +1,4 @@
-"""If the prior is wrong (VII-A): the largest leakage over all distributions near CelebA's, and how near LFW's is."""
+"""Wrong priors (VII-A): the largest leakage over all distributions near CelebA's, and the distance of LFW's."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ EPSILON = 1.0
 RADII = (0.0, 0.01, 0.05, 0.1)
 PAIRS = (("Bald", "Male"), ("Male", "Bald"))
 FEW = 6
-"""Attributes of the totals: the first that CelebA and LFW share."""
+"""Number of attributes in totals: the first that CelebA and LFW share."""
 
 
 @PAPER.experiment("wrong-prior", "Largest leakage over all priors near CelebA's: GRR, epsilon 1")
 def near(run: Run) -> None:
-    """Pairs and the largest total of six attributes by radius; the distance and the total of LFW's prior."""
+    """Compute pairs and the largest total of six attributes by radius, and the distance and total of LFW's prior."""
     faces, public = calibration.common_faces()
     rows: list[Cell] = []
     for about, released in PAIRS:
@@ -50,5 +50,5 @@ def _joint(table: Table) -> Floats:
 
 
 def _distance(rows: Floats, others: Floats) -> float:
-    """Return the largest total variation distance between rows of the same answer."""
+    """Return the largest total variation distance between rows with the same answer."""
     return float(np.abs(rows - others).sum(axis=1).max() / 2)

@@ -1,1 +1,1 @@
-"""Pictures of the guides in docs/: made by ``python -m experiments.guides``, from the mechanisms' own probabilities."""
+"""Pictures of the guides in docs/, drawn by ``python -m experiments.guides`` from the mechanisms' own probabilities."""

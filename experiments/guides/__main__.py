@@ -1,4 +1,4 @@
-"""``python -m experiments.guides [NAME ...]``: make the pictures and the file of answers of the guides in docs/."""
+"""``python -m experiments.guides [NAME ...]``: make the guides' pictures and the file of answers in docs/."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A hundred women whose answer is yes, and what their reports say, for four budgets."""
+"""Picture of a hundred women whose answer is yes, and of their reports, for four budgets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BUDGETS = (0.5, 1.0, 2.0, 4.0)
 
 
 def sent(epsilon: float) -> tuple[int, int]:
-    """Return how many of a hundred send the truth, and how many the other of two answers; to whole women.
+    """Return how many of a hundred women send the truth and how many the other answer, rounded to whole women.
 
     >>> sent(1), sent(4)
     ((73, 27), (98, 2))
@@ -22,7 +22,7 @@ def sent(epsilon: float) -> tuple[int, int]:
 
 
 def draw(path: Path) -> None:
-    """Draw a square of dots for every budget; readable at the width of a phone."""
+    """Draw a square of dots for each budget; the picture is readable at the width of a phone."""
     figure, axes = panels(2, 5.2, 6.2, rows=2)
     for axis, epsilon in zip(axes, BUDGETS, strict=True):
         truth, lies = sent(epsilon)

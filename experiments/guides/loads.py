@@ -1,4 +1,4 @@
-"""The picture of load times by true confidence: the simulated loads of docs/load-times.md."""
+"""Picture of load times by true confidence: the simulated loads of docs/load-times.md."""
 
 from __future__ import annotations
 

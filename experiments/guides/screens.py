@@ -1,4 +1,4 @@
-"""Pages of the project as a browser shows them, some with numbered marks: needs Chromium and the development tools."""
+"""Pages of the project in a browser, some with numbered marks; needs Chromium and the development tools."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ def opened(running: Browser, address: str, width: int, scheme: str = "light", sc
 
 
 def mark(page: Page, places: Sequence[str]) -> None:
-    """Put the numbers 1, 2, ... to the first elements that selectors find: after a text, above a mark of a chart."""
+    """Put the numbers 1, 2, ... at the first elements that selectors find: after a text, above a mark of a chart."""
     for number, selector in enumerate(places, 1):
         page.evaluate(MARK, [page.locator(selector).first.element_handle(), number])
 
 
 def crop(page: Page, first: str, last: str, path: Path, margin: float = 12) -> None:
-    """Save what lies from one element to another, over the whole width."""
+    """Save the part from one element to another, over the whole width."""
     boxes = [page.locator(selector).first.bounding_box() for selector in (first, last)]
     assert boxes[0] is not None
     assert boxes[1] is not None
@@ -83,6 +83,6 @@ def crop(page: Page, first: str, last: str, path: Path, margin: float = 12) -> N
 
 
 def save(picture: bytes, path: Path, colours: int = 240) -> None:
-    """Save a screenshot in few colours: a third of the bytes, and nothing that an eye would miss."""
+    """Save a screenshot with few colours: a third of the bytes, without visible loss."""
     with Image.open(io.BytesIO(picture)) as image:
         image.convert("RGB").quantize(colours, dither=Image.Dither.NONE).save(path, optimize=True)

@@ -1,7 +1,7 @@
-"""Screenshots of the demonstration: its report, its survey's page and its dashboard, as a browser shows them.
+"""Screenshots of the demonstration: its report, its survey page and its dashboard, in a browser.
 
-The report is that of the demonstration, so its coins fall anew each time; the pictures tell how a page looks, and no
-sentence quotes their numbers.
+The report is the demonstration's, so that its random draws are new each time. The pictures show the look of a page, and
+no sentence quotes their numbers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 WIDTHS = (320, 390, 1200)
 SCHEMES = ("light", "dark")
 KEPT = ("390-light", "390-dark-question", "320-light-question", "1200-light-question", "1200-dark")
-"""Screens of the report that docs/screenshots.md shows; all are taken, and must not be wider than the screen."""
+"""Screens of the report in docs/screenshots.md; all screens are taken, and none may be wider than the screen."""
 
 QUESTION = "section:has(table.charted)"
 
@@ -123,7 +123,7 @@ def beside(pictures: Sequence[bytes]) -> bytes:
 
 
 def survey(running: Browser, folder: Path, women: int = 500) -> None:
-    """Write serve-demo.png: the page that a contributor sees, and the dashboard beside it, with so many women in it."""
+    """Write serve-demo.png: the contributor's page and the dashboard side by side, with this many women in it."""
     with demonstration() as (here, link, login):
         rehearse(here.public, demo_collection(), women)
         while here.collector.surveys.status(SLUG)["n"] < women // 2:

@@ -1,6 +1,7 @@
-"""The answers of the tutorial: 3,000 invented nurses, in a file as people have them.
+"""Answers for the tutorial: 3,000 invented nurses, in a file as people really have them.
 
-Semicolons, row numbers, one answer written in several ways, "n/a" among numbers, a far tail, open text.
+The file has semicolons, row numbers, one answer with several spellings, "n/a" among numbers, a long tail, and open
+text.
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ from pathlib import Path
 
 N = 3000
 LEAVING = {"never": 0.42, "sometimes": 0.37, "often": 0.21}
-"""Whom the question about leaving is drawn from."""
+"""Distribution from which answers to the question about leaving are drawn."""
 
 
 def text() -> str:
-    """Return the file, the same every time.
+    """Return the file, which is always the same.
 
     >>> text().splitlines()[:2]
     ['nr;shift;overtime;leaving;remark', '1;day;1;sometimes;ward 16: a canteen at night']

@@ -1,4 +1,4 @@
-"""The two annotated pictures of the tutorial: its survey at a fixed seed, as a phone shows the report."""
+"""The two annotated pictures of the tutorial: its survey with a fixed seed, and the report on a phone."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ SEED = 11
 
 
 def questionnaire() -> Schema:
-    """Return the schema that the tutorial tells its readers to write."""
+    """Return the schema that readers of the tutorial write."""
     (document,) = re.findall(r"```json\n(.*?)```", (DOCS / "tutorial.md").read_text(encoding="utf-8"), re.S)
     return Schema.from_json(document)
 
 
 def report(folder: Path) -> Path:
-    """Go the tutorial's way with coins of a fixed seed; return its report."""
+    """Follow the steps of the tutorial with a fixed seed; return its report."""
     schema = questionnaire()
     survey = collection(schema, 2, title="Night shifts")
     answers, reports, page = folder / "answers.csv", folder / "reports.parquet", folder / "report.html"

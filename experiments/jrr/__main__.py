@@ -15,7 +15,7 @@ from experiments.jrr import (
 from experiments.jrr.paper import PAPER
 
 MODULES = (datasets, sweeps, underperformance, attackers, extensions, couplings, theory, two_phase, newcomers, which_m)
-"""Importing them registers their experiments."""
+"""Modules that register their experiments when they are imported."""
 
 # Experiments that need data come last. So if there are no data, `all` stops there and not earlier.
 PAPER.experiments = dict(sorted(PAPER.experiments.items(), key=lambda item: item[0] in ("real-records", "data-counts")))

@@ -1,4 +1,4 @@
-"""What an attacker learns: the same mechanisms against one adversary after the other, and RR of equal strength."""
+"""Knowledge of an attacker: the same mechanisms against several adversaries, and RR with the same epsilon."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ ADVERSARIES = (
     "all reports, others' data known",
     "the dealer colludes",
 )
-"""Every adversary sees my report. Rows three and four allow delta = 1e-6; the others are pure."""
+"""Each adversary sees my report. Adversaries three and four allow delta = 1e-6; for the others delta is 0."""
 
 
 def learned(mechanism: Any, theta: float) -> dict[str, float]:
-    """Return the epsilon of each adversary from the mechanism's own guarantee."""
+    """Return each adversary's epsilon by the mechanism's own guarantee."""
     known = mechanism.guarantee_against(theta=theta, delta=DELTA) if mechanism.name == "JRR" else mechanism.privacy()
     rows = known.trust_models
 
@@ -48,10 +48,10 @@ def learned(mechanism: Any, theta: float) -> dict[str, float]:
 
 @PAPER.experiment("attackers", "What each adversary learns, and the error of RR with the same epsilon", quick=1)
 def attackers(run: Run) -> None:
-    """Print every adversary's epsilon at the paper's settings; compare with RR against the same adversary.
+    """Print each adversary's epsilon at the paper's settings; compare with RR against the same adversary.
 
-    The last columns are the point: what an adversary who knows everybody else's data learns from JRR, they would learn
-    from RR at that larger epsilon, and RR's error would be smaller.
+    The last columns are the main result. They consider an adversary who knows the data of all others. RR at the larger
+    epsilon reveals as much to this adversary as JRR does, and RR's error is smaller.
     """
     n = 10_000
     rows: list[Cell] = []

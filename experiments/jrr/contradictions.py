@@ -1,4 +1,4 @@
-"""Where the paper on joint randomised response and its reproduction disagree, row by row of docs/papers/jrr.md."""
+"""Contradictions between the paper on joint randomised response and its reproduction: rows for docs/papers/jrr.md."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def _data(r: Results) -> list[Contradiction]:
 
 
 def corrections(r: Results) -> Sequence[str]:
-    """Return what a third reading corrected on the page: what was wrong, what is there now, command and number."""
+    """Return the page's corrections after a third reading: wrong text, new text, command and number."""
     phases = r.rows("two-phase", epsilon=0.1, share=0.05, **{"of epsilon": 0.05})[0]
     own = r.rows("which-m-own-p", n=10_000, epsilon=0.001, M=0)[0]
     margin = r.rows("which-m-data", epsilon=0.01, M=0)[0]

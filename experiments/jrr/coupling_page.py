@@ -1,4 +1,4 @@
-"""How docs/theory/coupling.md quotes the results (see `experiments.pages`)."""
+"""Quotations of results in docs/theory/coupling.md (see `experiments.pages`)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ EPSILONS = (0.1, 0.5, 1.0)
 
 
 def _short(value: float) -> str:
-    """Return a ratio as the page prints it: 1 and 0 without digits behind the point."""
+    """Return a ratio as printed on the page: 1 and 0 have no decimals."""
     return re.sub(r"^⟨(?:(1)\.000|\.(0)00)⟩$", r"⟨\1\2⟩", traced(value, ".3f"))
 
 

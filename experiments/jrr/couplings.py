@@ -1,4 +1,4 @@
-"""The numbers of docs/theory/coupling.md: k values, coupled reports, OUE and local hashing (4.6.1 and 4.6.2)."""
+"""Numbers of docs/theory/coupling.md: k values, coupled reports, OUE and local hashing (4.6.1 and 4.6.2)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KARY = ((3, 1.0), (4, 1.0), (10, 1.0), (20, 1.0), (10, 3.0))
 
 
 def others_data(rows: object) -> float:
-    """Return the epsilon of the row "all reports, everybody else's data" at a delta, from a guarantee's rows."""
+    """Return the epsilon at a delta of a guarantee's row "all reports, everybody else's data"."""
     found = [
         row.epsilon
         for row in rows  # type: ignore[attr-defined]
@@ -34,7 +34,7 @@ def others_data(rows: object) -> float:
 
 @PAPER.experiment("couplings", "Tables of docs/theory/coupling.md: k values, coupled reports, OUE, OLH")
 def couplings(run: Run) -> None:
-    """Print variances by closed form, exact laws of views, and the peers that one pairing for all bits gives away."""
+    """Print variances in closed form, exact distributions of views, and peers revealed by one pairing for all bits."""
     kary(run)
     binary(run)
     _worst_data(run)
@@ -45,7 +45,7 @@ def couplings(run: Run) -> None:
 
 
 def kary(run: Run) -> None:
-    """Tabulate k-ary JRR over GRR, each tuned at its own frequency."""
+    """Tabulate k-ary JRR over GRR, both tuned at their own frequency."""
     rows = []
     for k, epsilon in KARY:
         plain = GRR(k, epsilon)
@@ -60,7 +60,7 @@ def kary(run: Run) -> None:
 
 
 def binary(run: Run) -> None:
-    """Tabulate JRR, report coupling and quota RR in binary."""
+    """Tabulate JRR, report coupling and quota RR for binary questions."""
     rows = []
     for epsilon in (0.1, 0.5, 1.0):
         for share in (0.05, 0.5):
@@ -81,17 +81,18 @@ def binary(run: Run) -> None:
 
 
 def _ways(total: int, chosen: Floats) -> Floats:
-    """Return log C(total, chosen), -inf outside."""
+    """Return log C(total, chosen), or -inf if the coefficient is 0."""
     fits = (chosen >= 0) & (chosen <= total)
     safe = np.where(fits, chosen, 0.0)
     return np.where(fits, gammaln(total + 1) - gammaln(safe + 1) - gammaln(total - safe + 1), -np.inf)
 
 
 def views(p: float, n: int, ones: int) -> tuple[Floats, Floats]:
-    """Return the laws of all reports, given that I hold 0 and 1, `ones` of the n - 1 others hold 1, all data known.
+    """Return the distributions of all reports if I hold 0 and if I hold 1, when all other data are known.
 
-    Reports are then: mine, how many holders of 1 are told "say 0" (u), how many holders of 0 are told "say 1" (v).
-    Given the number of pairs that are told the truth, types are a uniform arrangement of their counts.
+    Of the n - 1 others, `ones` hold 1. The reports reduce to mine, the number of holders of 1 who are told "say 0" (u),
+    and the number of holders of 0 who are told "say 1" (v). Given the number of pairs that are told the truth, types
+    are a uniform arrangement of their counts.
     """
     q, pairs, others = 1 - p, n // 2, n - 1
     t = np.arange(pairs + 1.0)[:, None, None]
@@ -152,7 +153,7 @@ def unary(run: Run) -> None:
 
 
 def identified(n: int, d: int, epsilon: float, seed: int, *, own_pairs: bool) -> float:
-    """Return the part of the contributors whose peer in the first bit a collector finds by likelihood; rare values."""
+    """Return the share of contributors whose peer in the first bit the collector finds by likelihood; rare values."""
     q = 1 / (1 + exp(epsilon))
     generator = np.random.default_rng(seed)
     reported, first = np.zeros((n, d), dtype=np.float32), generator.permutation(n)
@@ -184,7 +185,7 @@ def _peers(run: Run) -> None:
 
 
 def hashed(run: Run) -> None:
-    """Tabulate k-ary JRR inside local hashing over OLH."""
+    """Tabulate k-ary JRR inside local hashing, over OLH."""
     rows = []
     for epsilon in (0.5, 1.0, 2.0):
         plain = OLH(1000, epsilon)
@@ -200,7 +201,7 @@ def hashed(run: Run) -> None:
 
 
 def _facts(run: Run) -> None:
-    """Write single numbers of the page: two rows of guarantees, and what dealing for every bit costs."""
+    """Write single numbers of the page: two rows of guarantees, and the cost of a deal for each bit."""
     shares = KaryJRR.optimal(10, N, 1.0, COLLUDERS, 0, reveal="truths").privacy().trust_models
     unknown = CoupledOUE.optimal(128, N, 0.5, COLLUDERS).privacy().trust_models
     rows: list[Cell] = [

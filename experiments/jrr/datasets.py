@@ -1,4 +1,4 @@
-"""Table 3, figures 1 and 2: the four data sets by their counts, and two of them from real records."""
+"""Table 3, figures 1 and 2: the four data sets by their counts, and two of them with real records."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from experiments.jrr.pictures import STATED, legend
 from experiments.pictures import BLUE, GREY, VERMILLION, dress, panels
 
 RATINGS = {1: 183_784, 2: 113_034, 3: 169_791, 4: 307_740, 5: 1_248_721}
-"""Stars -> ratings in Amazon's ratings_Beauty.csv (McAuley, UCSD), as two readers of it print: 2,023,070 in all."""
+"""Stars -> ratings in Amazon's ratings_Beauty.csv (McAuley, UCSD), as two readers print them: 2,023,070 in all."""
 
 
 def dataset_cells(run: Run) -> list[Cell]:
-    """Return every data set, epsilon and method with its errors."""
+    """Return the errors of each data set, epsilon and method."""
     settings = [
         {**setting(n, count, epsilon), "data": name} for name, (n, count) in DATASETS.items() for epsilon in EPSILONS
     ]
@@ -42,7 +42,7 @@ def dataset_cells(run: Run) -> list[Cell]:
 
 @PAPER.experiment("table-3", "Table 3 and figure 1: MSE on the four data sets, five mechanisms", runs=1000, quick=5)
 def table_3(run: Run) -> None:
-    """Measure the MSE on every data set; compare closed forms with brute force."""
+    """Measure the MSE on each data set; compare closed forms with brute force."""
     cells = dataset_cells(run)
     rows = [
         {
@@ -100,7 +100,7 @@ def _rr(cells: list[Cell], like: Cell) -> Cell:
 
 @PAPER.experiment("fig-2", "Figure 2: percentiles of the relative error on the four data sets", runs=1000)
 def fig_2(run: Run) -> None:
-    """Measure percentiles of the ARE; the paper states the 80th for Kosarak at epsilon .1."""
+    """Measure percentiles of the ARE; the paper gives the 80th for Kosarak at epsilon .1."""
     cells = dataset_cells(run)
     rows = [
         {
@@ -137,13 +137,13 @@ def fig_2(run: Run) -> None:
 
 STATED_AT = ("Kosarak", 0.1)
 STATED_80 = {"JRR, Algorithm 1": 0.7, "RR": 1.45}
-"""What the paper reads off figure 2(b) at the 80th percentile."""
+"""The 80th percentiles that the paper gives for figure 2(b)."""
 
 SEEDS = 200
 
 
 def _percentiles(one: Cell) -> Cell:
-    """Compute one cell: percentiles of the ARE in each of `SEEDS` repetitions of the figure, by sums of reports."""
+    """Compute one cell: percentiles of the ARE in each of `SEEDS` repetitions of the figure, from sums of reports."""
     n, count = one["n"], one["count"]
     mechanism = build(one["method"], one)
     rng = SimulationRandomness(int(content_hash(one)[:15], 16))
@@ -154,7 +154,7 @@ def _percentiles(one: Cell) -> Cell:
 
 
 def _over_seeds(run: Run) -> dict[str, Cell]:
-    """Repeat the figure: how often JRR is below RR everywhere, and what the 80th percentiles scatter over."""
+    """Repeat the figure: how often all percentiles of JRR are below RR's, and the spread of the 80th percentiles."""
     settings = [
         {**setting(n, count, epsilon), "data": name, "method": method, "part": "seeds"}
         for name, (n, count) in DATASETS.items()
@@ -192,20 +192,20 @@ def _over_seeds(run: Run) -> dict[str, Cell]:
 
 
 PAGES, CLICKS = 100, 20_000
-"""App. J: 100 random pages, 20,000 click events."""
+"""Numbers in appendix J: 100 random pages, 20,000 click events."""
 
 
 Integers = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def clicks() -> Integers:
-    """Return how often each page of Kosarak was clicked, by the first 100,000 of its 990,002 users."""
+    """Return the number of clicks on each page of Kosarak, by the first 100,000 of its 990,002 users."""
     with gzip.open(data_file("kosarak_first100k.dat.gz"), "rt", encoding="ascii") as lines:
         return np.array(sorted(Counter(page for line in lines for page in line.split()).values()))
 
 
 def visits() -> tuple[list[Integers], int]:
-    """Return who visited each page of Kosarak, and the number of users: the other reading of appendix J."""
+    """Return the visitors of each page of Kosarak and the number of users, for the other reading of appendix J."""
     with gzip.open(data_file("kosarak_first100k.dat.gz"), "rt", encoding="ascii") as lines:
         pages = [np.unique(np.array(line.split(), dtype=np.int64)) for line in lines]
     user = np.repeat(np.arange(len(pages)), [len(one) for one in pages])
@@ -226,7 +226,7 @@ def drawn_visitors(draws: int, rng: np.random.Generator) -> Integers:
 
 
 def drawn_ones(draws: int, rng: np.random.Generator) -> Integers:
-    """Return how many of 20,000 random click events fall on 100 random pages, for `draws` such choices."""
+    """Return how many of 20,000 random click events are on 100 random pages, for `draws` such choices."""
     counts = clicks()
     targets = [int(rng.choice(counts, PAGES, replace=False).sum()) for _ in range(draws)]
     return rng.hypergeometric(targets, int(counts.sum()) - np.array(targets), CLICKS)
@@ -236,10 +236,10 @@ def drawn_ones(draws: int, rng: np.random.Generator) -> Integers:
     "data-counts", "Counts of table 3 against counts in the data sets that appendix J describes", runs=20_000
 )
 def data_counts(run: Run) -> None:
-    """Draw Kosarak's 100 pages and 20,000 contributors `--runs` times; compare Amazon's and E-commerce's counts, too.
+    """Draw Kosarak's 100 pages and 20,000 contributors `--runs` times; also compare Amazon's and E-commerce's counts.
 
-    A contributor is a click, as appendix J has it, or a user, who holds 1 after a visit to any of the pages. Amazon's
-    counts are of ratings: they say nothing of a draw of customers, who may have rated several products.
+    A contributor is a click, as in appendix J, or a user, who holds 1 after a visit to any of the pages. Amazon's
+    counts are counts of ratings. They do not describe a draw of customers, who may have rated several products.
     """
     readings = {
         "Kosarak": drawn_ones(run.runs, SimulationRandomness(run.seed).generator),
@@ -285,10 +285,10 @@ def data_counts(run: Run) -> None:
 
 
 def real_answers() -> dict[str, np.ndarray[Any, np.dtype[np.int64]]]:
-    """Return one binary answer per contributor: recommended (E-commerce); clicks on 100 random pages (Kosarak, seed 1).
+    """Return binary answers of contributors: recommended (E-commerce); clicks on 100 random pages (Kosarak, seed 1).
 
-    Of Kosarak one choice of pages and clicks as in appendix J is taken; it has not the 659 ones of Table 3, which about
-    one choice in a hundred has.
+    For Kosarak, one choice of pages and clicks is drawn as in appendix J. Its number of ones is not the 659 of Table 3,
+    which about one choice in a hundred has.
     """
     with data_file("womens_clothing.csv").open(newline="", encoding="utf-8") as file:
         recommended = np.array([int(row["Recommended IND"]) for row in csv.DictReader(file)])
@@ -297,7 +297,7 @@ def real_answers() -> dict[str, np.ndarray[Any, np.dtype[np.int64]]]:
 
 
 def record_errors(mechanism: Any, answers: Any, runs: int, rng: SimulationRandomness) -> np.ndarray[Any, Any]:
-    """Return the errors of the count over `runs` deals in which every contributor answers with their own share."""
+    """Return the errors of the count over `runs` deals in which each contributor uses their own share."""
     n, count = len(answers), int(answers.sum())
     found = []
     for _ in range(runs):
@@ -308,7 +308,7 @@ def record_errors(mechanism: Any, answers: Any, runs: int, rng: SimulationRandom
 
 @PAPER.experiment("real-records", "E-commerce and Kosarak: each record through dealer and contributor", runs=200)
 def real_records(run: Run) -> None:
-    """Deal, randomise and aggregate real answers; the MSE must be the closed form's."""
+    """Deal, randomise and aggregate real answers; the MSE must fit the closed form."""
     answers = real_answers()
 
     def compute(cell: Cell) -> Cell:

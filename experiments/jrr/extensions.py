@@ -1,4 +1,4 @@
-"""What the paper sketches or leaves to future work: larger groups (4.6.4), the shuffle view (4.6.5), means."""
+"""Extensions that the paper sketches or leaves to future work: larger groups (4.6.4), shuffling (4.6.5), means."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from experiments.pictures import BLUE, GREY, PURPLE, VERMILLION, dress, note, pa
 
 N, SHARE, DELTA = 10_000, 0.05, 1e-6
 GROUPS = (2, 4, 5, 8, 10, 16, 20, 40, 50, 100)
-"""Sizes of groups that divide n."""
+"""Sizes of groups; each divides n."""
 
 
 def divergence(first: Floats, second: Floats, epsilon: float) -> float:
-    """Return the larger hockey-stick divergence of two laws, given as probabilities of the same outcomes."""
+    """Return the larger hockey-stick divergence of two distributions over the same outcomes."""
     scale = exp(epsilon)
     return float(max(np.maximum(first - scale * second, 0).sum(), np.maximum(second - scale * first, 0).sum()))
 
 
 def epsilon_at(first: Floats, second: Floats, delta: float = DELTA) -> float:
-    """Return the least epsilon at which two laws are (epsilon, delta)-close; beyond 16, infinity."""
+    """Return the least epsilon at which two distributions are (epsilon, delta)-close; infinity beyond 16."""
     low, high = 0.0, 16.0
     if divergence(first, second, high) > delta:
         return inf
@@ -42,10 +42,11 @@ def epsilon_at(first: Floats, second: Floats, delta: float = DELTA) -> float:
 
 
 def balanced_group(p: float, size: int) -> tuple[int, float]:
-    """Return (least number of truths, probability of one more) of a group whose number of truths is nearly constant.
+    """Return (least number of truths, probability of one more) for a group with a nearly constant number of truths.
 
-    No law of `size` exchangeable coins with P(truth) = p has a smaller correlation: the number of truths is one of the
-    two integers next to its mean. For two contributors and p > 1/2 this is JRR at its extreme.
+    The number of truths is one of the two integers next to its mean. No distribution of `size` exchangeable random bits
+    with P(truth) = p has a smaller correlation. For two contributors and p > 1/2, this is JRR with its smallest
+    correlation.
 
     >>> balanced_group(0.75, 2), balanced_group(0.75, 4)
     ((1, 0.5), (3, 0.0))
@@ -55,7 +56,7 @@ def balanced_group(p: float, size: int) -> tuple[int, float]:
 
 
 def correlation(p: float, size: int) -> float:
-    """Return the correlation of two truth coins in a balanced group.
+    """Return the correlation between the truth of two contributors in a balanced group.
 
     >>> correlation(0.75, 2)  # 1 - 1/p
     -0.3333333333333333
@@ -66,19 +67,20 @@ def correlation(p: float, size: int) -> float:
 
 
 def group_variance(p: float, size: int, n: int, count: int) -> float:
-    """Return the variance of the count for random groups: Theorem 3 with rho (size - 1) in the place of rho.
+    """Return the variance of the count for random groups: Theorem 3 with rho (size - 1) instead of rho.
 
-    Two given contributors are in one group with probability (size - 1)/(n - 1).
+    Two given contributors are in the same group with probability (size - 1)/(n - 1).
     """
     bend = correlation(p, size) * (size - 1) * ((2 * count - n) ** 2 - n) / (n - 1)
     return p * (1 - p) / (2 * p - 1) ** 2 * (n + bend)
 
 
 def others_known(p: float, size: int, n: int) -> float:
-    """Return the epsilon at delta 1e-6 of a collector who reads all reports and knows everybody else's data.
+    """Return epsilon at delta 1e-6 for a collector who reads all reports and knows the data of all others.
 
-    Known data turn reports into truths and lies, and exchangeable coins leave only the number of lies z: with W its
-    law, P(I tell the truth, z others lie) = W(z) (n - z)/n and P(I lie, z others lie) = W(z + 1) (z + 1)/n.
+    With known data, the collector sees which reports are truths and which are lies. Because contributors are
+    exchangeable, only the number of lies z matters. If W is its distribution, then P(I tell the truth, z others lie) =
+    W(z) (n - z)/n and P(I lie, z others lie) = W(z + 1) (z + 1)/n.
     """
     least, more = balanced_group(p, size)
     groups = n // size
@@ -91,7 +93,7 @@ def others_known(p: float, size: int, n: int) -> float:
 
 @PAPER.experiment("groups", "Section 4.6.4, groups of more than two: error and leakage", quick=1)
 def groups(run: Run) -> None:
-    """Print error and leakage of balanced groups of 2 to 100; nobody colludes; closed forms."""
+    """Print error and leakage of balanced groups of 2 to 100 contributors without collusion, in closed form."""
     rows: list[Cell] = []
     for epsilon in (0.1, 1.0):
         one = setting(N, round(SHARE * N), epsilon)
@@ -141,10 +143,11 @@ def groups(run: Run) -> None:
 
 
 def law_of_ones(p: float, s: float, n: int, count: int) -> Floats:
-    """Return P(I_1 = 0..n) for JRR when `count` of n (even) contributors hold 1; s = 0 is RR.
+    """Return P(I_1 = 0..n) for JRR when `count` of n contributors (n even) hold 1; s = 0 is RR.
 
-    Signs are a uniform vector with as many + as -: with h of the + among those who hold 1, reports are independent and
-    say 1 with probability p + s, p - s (hold 1; +, -), 1 - p - s, 1 - p + s (hold 0; +, -).
+    Signs are a uniform vector with as many + as -. Let h holders of 1 have the sign +. Given h, reports are
+    independent. A holder of 1 reports 1 with probability p + s (sign +) or p - s (sign -). A holder of 0 reports 1 with
+    probability 1 - p - s (sign +) or 1 - p + s (sign -).
     """
     half = n // 2
     h = np.arange(max(0, count - half), min(count, half) + 1)
@@ -161,13 +164,13 @@ def law_of_ones(p: float, s: float, n: int, count: int) -> Floats:
 
 
 def shuffled(p: float, s: float, n: int, count: int) -> float:
-    """Return the epsilon at delta 1e-6 of who sees the number of ones and knows all data but mine."""
+    """Return epsilon at delta 1e-6 for an adversary who sees the number of ones and knows all data but mine."""
     return epsilon_at(law_of_ones(p, s, n, count + 1), law_of_ones(p, s, n, count))
 
 
 @PAPER.experiment("shuffle", "Section 4.6.5, JRR behind a shuffler: epsilon, against RR with the same error", quick=1)
 def shuffle(run: Run) -> None:
-    """Print what the number of ones says about one contributor; closed forms (Fourier inversion)."""
+    """Print what the number of ones reveals about one contributor, in closed form (Fourier inversion)."""
     rows: list[Cell] = []
     count = round(SHARE * N)
     for epsilon in EPSILONS:
@@ -211,10 +214,10 @@ KINDS = ("all at .05", "uniform on [0, .1]", "uniform on [0, 1]", "all at 1/2")
 
 
 def mean_variance(mechanism: object, values: Floats, n: int = N) -> float:
-    """Return the variance of the estimated sum of values in [0, 1], each first rounded to a bit at random.
+    """Return the variance of the estimated sum of values in [0, 1], each first rounded at random to a bit.
 
-    The variance of a count is quadratic in the number of ones N_1, so its mean over the rounding is its value at the
-    sum plus half its second difference times the variance of N_1.
+    The variance of a count is quadratic in the number of ones N_1. Its mean over the rounding is therefore its value at
+    the sum, plus half its second difference times the variance of N_1.
     """
     total, rounding = float(values.sum()), float((values * (1 - values)).sum())
     at = [count_variance(mechanism, n, total + step) for step in (-1, 0, 1)]
@@ -222,7 +225,7 @@ def mean_variance(mechanism: object, values: Floats, n: int = N) -> float:
 
 
 def means(one: Cell) -> Cell:
-    """Compute one cell: the MSE of the sum of values over `runs` deals, beside its closed form."""
+    """Compute one cell: the MSE of the sum of values over `runs` deals, and its closed form."""
     values = _values(one["values"], SimulationRandomness(one["seed"]))
     rng = SimulationRandomness(int(content_hash(one)[:15], 16))
     mechanism = build(one["method"], {**one, "count": round(values.sum())})
@@ -244,7 +247,7 @@ def means(one: Cell) -> Cell:
     "means", "Means of numbers in [0, 1] by random rounding (the paper's future work)", runs=1000, quick=10
 )
 def estimated_means(run: Run) -> None:
-    """Measure the MSE of a mean by every mechanism: rounding at random to a bit, then the mechanism."""
+    """Measure the MSE of a mean for each mechanism: values are rounded at random to a bit, then reported."""
     settings = [
         {"n": N, "epsilon": epsilon, "colluders": 5, "values": kind, "method": name}
         for epsilon in (0.1, 1.0)

@@ -1,4 +1,4 @@
-"""The mechanisms side by side, and their errors: in closed form, and drawn exactly in distribution."""
+"""The mechanisms and their errors: in closed form, and drawn from the exact distribution."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Method:
     Parameters
     ----------
     build : callable
-        Setting (`setting`) -> mechanism; only the optimum looks at the count.
+        Setting (`setting`) -> mechanism; only the optimum uses the count.
     colour, mark : str
-        How pictures show it.
+        Colour and mark in pictures.
     """
 
     build: Callable[[Cell], Any]
@@ -55,11 +55,14 @@ METHODS = {
     ),
     "quota RR": Method(lambda one: QuotaRR(epsilon=one["epsilon"], n=one["n"]), BLUE, "^"),
 }
-"""In the order of tables. RR is JRR when everybody may collude: its optimum is then without correlation."""
+"""Methods in the order of tables.
+
+RR is JRR for the case that all contributors may collude: its optimum has no correlation.
+"""
 
 
 def setting(n: int, count: int, epsilon: float, colluders: int = COLLUDERS) -> Cell:
-    """Return one setting; colluders are at most all others."""
+    """Return one setting; at most all other contributors are colluders."""
     return {"n": n, "count": count, "epsilon": epsilon, "colluders": min(colluders, n - 1)}
 
 
@@ -74,38 +77,38 @@ def count_variance(mechanism: Any, n: int, count: float) -> float:
 
 
 def estimated_counts(mechanism: Any, n: int, count: int, runs: int, rng: SimulationRandomness) -> Floats:
-    """Return `runs` estimates of the number of ones, each of a fresh deal: exactly in distribution, without reports."""
+    """Return `runs` exactly distributed estimates of the number of ones, without reports; each has a fresh deal."""
     truth = np.array([n - count, count])
     aggregates = (mechanism.simulate_aggregate(truth, rng) for _ in range(runs))
     return np.array([mechanism.estimate(aggregate).frequencies[1] for aggregate in aggregates]) * n
 
 
 def equivalent(epsilon: float, n: int) -> float:
-    """Return the variance of RR's count at some epsilon, e^eps/(e^eps - 1)^2 per contributor."""
+    """Return the variance of RR's count at an epsilon, e^eps/(e^eps - 1)^2 per contributor."""
     return n * exp(epsilon) / (exp(epsilon) - 1) ** 2 if isfinite(epsilon) else 0.0
 
 
 def z_of(cell: Cell) -> float:
-    """Return how many standard errors a cell's MSE is from its closed form.
+    """Return the distance of a cell's MSE from its closed form, in standard errors.
 
-    The standard error is the larger of the measured one and theory sqrt(2/runs), that of normal errors: quota RR's
-    errors have longer tails, and the measured one is small where the MSE is by chance.
+    The standard error is the larger of two: the measured one, and theory sqrt(2/runs) for normal errors. Errors of
+    quota RR have longer tails, and the measured standard error is small if the MSE is small by chance.
     """
     error = max(cell["mse_error"], cell["theory"] * np.sqrt(2 / cell["runs"]))
     return float((cell["mse"] - cell["theory"]) / error)
 
 
 def relative_errors(estimates: Floats, n: int, count: int) -> Floats:
-    """Return the ARE (29) of every estimate: the mean over both values of |error|/count, over those that occur."""
+    """Return the ARE (29) of each estimate: the mean of |error|/count over the values that occur."""
     held = np.array([size for size in (count, n - count) if size])
     errors: Floats = np.abs(estimates - count) * (1 / held).mean()
     return errors
 
 
 def errors(one: Cell) -> Cell:
-    """Compute one cell: MSE (28) and ARE of `runs` deals, beside the closed forms.
+    """Compute one cell: MSE (28) and ARE of `runs` deals, and the closed forms.
 
-    The errors of both counts are equal and opposite, so the mean over the two values is the error of one.
+    The errors of both counts are equal and opposite, so that the mean over the two values is the error of one count.
     """
     n, count = one["n"], one["count"]
     mechanism = build(one["method"], one)
@@ -123,5 +126,5 @@ def errors(one: Cell) -> Cell:
 
 
 def comparison(settings: list[Cell]) -> list[Cell]:
-    """Return the settings (n, count, epsilon, colluders) with every method."""
+    """Return the settings (n, count, epsilon, colluders) for each method."""
     return [{**one, "method": name} for one in settings for name in METHODS]

@@ -1,4 +1,4 @@
-"""Newcomers without a share, and contributors whose peer is silent (4.5.2): error and coverage of one estimate."""
+"""Newcomers without a share, and contributors with a silent peer (4.5.2): error and coverage of one estimate."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from experiments.jrr.paper import COLLUDERS, PAPER
 N, EPSILON = 10_000, 0.1
 SHARES = (0.05, 0.5)
 LATE = (0.05, 0.2, 0.5)
-"""Part of the contributors who have no share, or whose report is missing."""
+"""Fractions of contributors without a share of the deal, or without a report."""
 
 SETTINGS = (
     ((200, 0.5), (100, 0.8), (0.5, 0.5)),
@@ -29,16 +29,16 @@ SETTINGS = (
     ((280, 0.5), (600, 2.5), (0.0, 0.0)),
     ((280, 0.5), (600, 2.5), (0.5, 0.0)),
 )
-"""(contributors, epsilon) of a deal nobody colludes in, and of randomised response; share of ones in each."""
+"""(contributors, epsilon) of a deal without collusion and of randomised response, and the share of ones in each."""
 
 
 def deal(n: int, count: int) -> JRR:
-    """Return the optimum for a deal."""
+    """Return the optimal mechanism for a deal."""
     return JRR.optimal(n, EPSILON, COLLUDERS, count)
 
 
 def together(one: Cell) -> Cell:
-    """Compute one cell: the MSE of the count among all, `combine_deals` of a deal and of newcomers by RR."""
+    """Compute one cell: the MSE of the count among all, by `combine_deals` of a deal and of newcomers who use RR."""
     late, count = round(one["late"] * N), round(one["share"] * N)
     held = round(one["late"] * count)
     jrr, grr = deal(N - late, count - held), GRR(2, EPSILON)
@@ -57,7 +57,7 @@ def together(one: Cell) -> Cell:
 
 @PAPER.experiment("newcomers", "Section 4.5.2: newcomers who use RR beside a deal, and silent peers", runs=1000)
 def newcomers(run: Run) -> None:
-    """Measure the error of both together, and compute the exact coverage of its intervals."""
+    """Measure the error of both together, and compute the exact coverage of the intervals."""
     settings = [{"share": share, "late": late} for share in SHARES for late in LATE]
     rows: list[Cell] = []
     plain = equivalent(EPSILON, N)
@@ -86,7 +86,7 @@ def newcomers(run: Run) -> None:
 
 
 def coverage(dealt: tuple[int, float], late: tuple[int, float], shares: tuple[float, float]) -> Cell:
-    """Return the exact coverage of `combine_deals`, and with the variance at one common frequency instead."""
+    """Return the exact coverage of `combine_deals`, and the coverage with the variance at one common frequency."""
     (n, epsilon), (new, other) = dealt, late
     jrr, grr = JRR.optimal(n, epsilon, 0, 0), GRR(2, other)
     held = round(shares[0] * n), round(shares[1] * new)

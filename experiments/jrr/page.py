@@ -1,4 +1,4 @@
-"""How docs/papers/jrr.md quotes the results (see `experiments.pages`)."""
+"""Quotations of results in docs/papers/jrr.md (see `experiments.pages`)."""
 
 from __future__ import annotations
 

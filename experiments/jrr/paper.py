@@ -1,4 +1,4 @@
-"""The paper's experiments by name, its data sets and settings, and the numbers to compare with."""
+"""The paper's experiments by name, its data sets and settings, and its numbers for comparison."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DATASETS = {
     "E-commerce": (23_486, 19_314),
     "Census": (10_000, 9_528),
 }
-"""Table 3: contributors, and how many of them hold 1."""
+"""Table 3: number of contributors, and number of those who hold 1."""
 
 EPSILONS = (0.01, 0.1, 1.0)
 COLLUDERS = 5
@@ -29,7 +29,7 @@ COLLUDERS = 5
 
 
 def expected() -> dict[str, Any]:
-    """Return the numbers to compare with: what the paper states, by claim."""
+    """Return the paper's numbers for comparison, by claim."""
     path = Path(__file__).with_name("expected.json")
     numbers: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return numbers

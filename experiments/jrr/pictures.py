@@ -21,11 +21,11 @@ STATED: dict[str, Any] = {
     "linestyle": "none",
     "zorder": 6,
 }
-"""How a value that the paper states is drawn."""
+"""Style for a value that the paper states."""
 
 
 def curves(axes: Axes, cells: Sequence[Cell], x: str, y: str, methods: Sequence[str] = tuple(METHODS)) -> None:
-    """Draw each method's MSE over that of RR, or its ARE: closed forms of the MSE as lines, what was drawn as marks.
+    """Draw each method's MSE over RR's, or its ARE: lines for closed forms of the MSE, marks for drawn values.
 
     Parameters
     ----------
@@ -36,9 +36,9 @@ def curves(axes: Axes, cells: Sequence[Cell], x: str, y: str, methods: Sequence[
     x : str
         The setting on the horizontal axis.
     y : "mse" or "are"
-        What to draw.
+        Quantity to draw.
     methods : sequence of str
-        Which methods.
+        Names of the methods.
     """
     for name in methods:
         chosen = sorted((cell for cell in cells if cell["method"] == name), key=lambda cell: cell[x])
@@ -65,7 +65,7 @@ def curves(axes: Axes, cells: Sequence[Cell], x: str, y: str, methods: Sequence[
 def legend(
     figure: Figure, methods: Sequence[str] = tuple(METHODS), *, lines: bool = True, marks: bool = True, stated: str = ""
 ) -> None:
-    """Name the methods in one line above all panels, as they are drawn: hollow marks on lines, or filled ones."""
+    """Name the methods in one line above all panels, with their styles: hollow marks on lines, or filled marks."""
     handles = [
         Line2D(
             [],

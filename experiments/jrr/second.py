@@ -1,7 +1,7 @@
-"""The paper's formulas once more, by brute force and without the library: loops, Table 2 and nothing else.
+"""The paper's formulas a second time, by brute force and without the library: only loops and Table 2.
 
 `python -m experiments.jrr table-3` compares the library's closed forms with these. Nothing here is imported from
-`deniable`: who doubts either can read forty lines of arithmetic.
+`deniable`, so that readers can check forty lines of arithmetic.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def randomised_response(n: int, epsilon: float) -> float:
 
 
 def algorithm_1(n: int, epsilon: float, colluders: int, step: float = 1e-4) -> tuple[float, float]:
-    """Return (p, rho) by the two loops of Algorithm 1, constraint (22) tried at every step.
+    """Return (p, rho) by the two loops of Algorithm 1; constraint (22) is tried at each step.
 
     >>> [round(value, 4) for value in algorithm_1(10_000, 0.1, 5)]
     [0.5249, -0.381]
@@ -61,10 +61,10 @@ def algorithm_1(n: int, epsilon: float, colluders: int, step: float = 1e-4) -> t
 
 
 def best(n: int, count: int, epsilon: float, colluders: int, points: int = 400, rounds: int = 8) -> float:
-    """Return the least variance of any JRR that m colluders with their shares cannot see through; a grid, then finer.
+    """Return the least variance of any JRR that is safe against m colluders with their shares, by ever finer grids.
 
-    The constraint is the true one: given the shares of m of the others, a report is true with probability at most
-    p + s m/(n - m), and that must not exceed e^epsilon/(1 + e^epsilon).
+    The constraint is the exact one. Given the shares of m others, a report is true with probability at most p + s m/(n
+    - m). This probability must not exceed e^epsilon/(1 + e^epsilon).
     """
     most, exposed = exp(epsilon) / (1 + exp(epsilon)), colluders / (n - colluders)
     low, high, found = 0.5, most, randomised_response(n, epsilon)
@@ -81,7 +81,7 @@ def best(n: int, count: int, epsilon: float, colluders: int, points: int = 400, 
 
 
 def three(n: int, count: int, epsilon: float, colluders: int) -> dict[str, float]:
-    """Return the variances of RR, Algorithm 1's JRR and of the best JRR."""
+    """Return the variances of RR, of Algorithm 1's JRR and of the best JRR."""
     p, rho = algorithm_1(n, epsilon, colluders)
     return {
         "RR": randomised_response(n, epsilon),

@@ -1,4 +1,4 @@
-"""Figures 3 to 6: errors against epsilon, contributors, colluders and the share of ones, synthetic counts."""
+"""Figures 3 to 6: errors against epsilon, contributors, colluders and the share of ones, for synthetic counts."""
 
 from __future__ import annotations
 
@@ -18,21 +18,24 @@ SHARES = (0.01, 0.1, 1.0)
 
 BUDGETS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 CONTRIBUTORS = (10_000, 40_000, 80_000)
-"""Panels of figure 3. The text names only the last; the others are the default of Table 4 and our choice."""
+"""Panels of figure 3. The text gives only the last; 40,000 is the default of Table 4, 10,000 our choice."""
 
 FIRST_PANEL = 40_000
-"""Stands for panel (a) in the claims: what the text reads off it fits Algorithm 1 for any n from 25,000 on, and no less
-(10,000 would give .67, .81 and .65)."""
+"""Number of contributors that is taken for panel (a) in the claims, which the paper does not give.
+
+The values in the text fit Algorithm 1 for any n from 25,000 on, and for no smaller n (10,000 would give .67, .81 and
+.65).
+"""
 
 SIZES = (20, 200, 2_000, 20_000, 200_000, 2_000_000)
 RATIO_ERROR = float(np.sqrt(4 / 1000))
-"""Relative standard error of a ratio of two means of 1,000 squares of normal errors."""
+"""Relative standard error of a ratio of two means of 1,000 squared normal errors."""
 
 COALITIONS = (0, 5, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 9_000, 9_999)
 
 
 def worst_z(cells: list[Cell]) -> str:
-    """Return one sentence about how far what was drawn is from the closed forms."""
+    """Return one sentence about the largest distance between drawn values and closed forms."""
     return (
         f"largest |z| of {len(cells)} cells between drawn and closed form: {max(abs(z_of(one)) for one in cells):.2f}"
     )
@@ -45,7 +48,7 @@ def _ratio(method: str, one: Cell) -> float:
 
 @PAPER.experiment("fig-3", "Figure 3: MSE and ARE against epsilon, three numbers of contributors", runs=1000)
 def fig_3(run: Run) -> None:
-    """Measure both errors at every epsilon and share of ones; compare what the text states."""
+    """Measure both errors at each epsilon and share of ones; compare with the paper's text."""
     settings = [
         {**setting(n, round(share * n), epsilon), "share": share}
         for n in CONTRIBUTORS
@@ -60,7 +63,7 @@ def fig_3(run: Run) -> None:
 
 
 def _draw(run: Run, cells: list[Cell], x: str, by: str, values: tuple[float, ...]) -> None:
-    """Draw MSE over that of RR (with what the text states) and ARE, a row per share of ones, a column per value."""
+    """Draw MSE over RR's (with the paper's values) and ARE: one row per share of ones, one column per value."""
     stated = {claim["id"]: claim["paper"] for claim in expected()["claims"]}
     for suffix, quantity in (("", "mse"), ("-are", "are")):
         figure, axes = panels(len(values), 12, 8.6, rows=len(SHARES), sharex=True, sharey="row")
@@ -86,11 +89,11 @@ PLACES = {f"3a-{share:g}": (FIRST_PANEL, share, 0.01) for share in SHARES}
 PLACES |= {f"3c-{share:g}": (80_000, share, 0.01) for share in SHARES}
 PLACES |= {f"3c-e0.1-{share:g}": (80_000, share, 0.1) for share in SHARES}
 PLACES["4a"] = (200_000, 1.0, 0.01)
-"""Where the text states a ratio: contributors, share of ones, epsilon."""
+"""Settings for which the text states a ratio: contributors, share of ones, epsilon."""
 
 
 def state_claims(run: Run) -> None:
-    """Print the ratios that the text states beside ours, by Algorithm 1 as printed and by the optimum."""
+    """Print the ratios in the text and ours, by Algorithm 1 as printed and by the optimum."""
     stated = {claim["id"]: claim for claim in expected()["claims"]}
     rows = []
     for name, (n, share, epsilon) in PLACES.items():
@@ -127,7 +130,7 @@ def state_claims(run: Run) -> None:
 
 @PAPER.experiment("fig-4", "Figure 4: MSE and ARE against the number of contributors, 20 to 2,000,000", runs=1000)
 def fig_4(run: Run) -> None:
-    """Measure both errors at every size, epsilon and share of ones."""
+    """Measure both errors at each size, epsilon and share of ones."""
     settings = [
         {**setting(n, max(1, round(share * n)), epsilon), "share": share}
         for epsilon in EPSILONS
@@ -141,7 +144,7 @@ def fig_4(run: Run) -> None:
 
 
 def first_coalition(method: str, epsilon: float, found: Callable[[float], bool]) -> int:
-    """Return the smallest M at which a method's MSE over RR's passes a test; the ratio grows with M (n of Table 4)."""
+    """Return the smallest M whose MSE over RR's passes a test; the ratio grows with M (n of Table 4)."""
     n, count = 10_000, 1_000
     return bisect.bisect_left(range(n), True, key=lambda m: found(_ratio(method, setting(n, count, epsilon, m))))
 
@@ -150,7 +153,7 @@ def first_coalition(method: str, epsilon: float, found: Callable[[float], bool])
     "fig-5", "Figure 5: MSE against the number of colluders that the design allows for", runs=1000, quick=5
 )
 def fig_5(run: Run) -> None:
-    """Measure the MSE for M from 0 to n - 1; the paper says that JRR is better than RR for every M."""
+    """Measure the MSE for M from 0 to n - 1; the paper claims that JRR is better than RR for every M."""
     settings = [setting(10_000, 1_000, epsilon, m) for epsilon in EPSILONS for m in COALITIONS]
     cells = run.cells(comparison(settings), errors)
     run.save_table(cells)
@@ -180,7 +183,7 @@ def fig_5(run: Run) -> None:
 
 @PAPER.experiment("fig-6", "Figure 6: MSE against the share of ones, epsilon 1", runs=1000)
 def fig_6(run: Run) -> None:
-    """Measure the MSE for shares from 0 to 1 at epsilon 1, as in the figure, and at .1."""
+    """Measure the MSE for shares from 0 to 1, at epsilon 1 as in the figure, and at .1."""
     n = 10_000
     settings = [setting(n, round(share * n), epsilon) for epsilon in (0.1, 1.0) for share in np.linspace(0, 1, 21)]
     cells = run.cells(comparison(settings), errors)

@@ -1,4 +1,4 @@
-"""The numbers of docs/theory/jrr.md: adversaries, caps, the optimum, colluders' lies, pairs found."""
+"""Numbers of docs/theory/jrr.md: adversaries, caps, the optimum, lies known to colluders, and pairs found."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MY_REPORT, _, BASE_RATE, OTHERS_DATA, _ = ADVERSARIES
 
 @PAPER.experiment("theory", "Numbers of docs/theory/jrr.md", runs=50_000)
 def theory(run: Run) -> None:
-    """Print closed forms, enumerations, and a simulation of one pairing that is used again."""
+    """Print closed forms, enumerations, and a simulation of one pairing that is reused."""
     honest(run)
     caps(run)
     optimum(run)
@@ -31,7 +31,7 @@ def theory(run: Run) -> None:
 
 
 def honest(run: Run) -> None:
-    """Tabulate what each adversary has, and RR's variance at that epsilon over JRR's."""
+    """Tabulate the epsilon of each adversary, and RR's variance at that epsilon over JRR's."""
     rows = [_against(N, epsilon) for epsilon in (0.01, 0.1, 0.5, 1.0)]
     rows.append(_against(10**6, 0.1))
     rows.append(_against(N, _worth_it(N)))
@@ -62,7 +62,7 @@ def _against(n: int, epsilon: float) -> Cell:
 
 
 def _worth_it(n: int) -> float:
-    """Return the nominal epsilon from which on RR at what others' data give away has the larger variance."""
+    """Return the least nominal epsilon from which RR, at the epsilon for others' data, has the larger variance."""
     low, high = 0.1, 0.5
     while high - low > 1e-3:
         middle = (low + high) / 2
@@ -71,7 +71,7 @@ def _worth_it(n: int) -> float:
 
 
 def caps(run: Run) -> None:
-    """Tabulate what a cap on everybody's epsilon costs, JRR's and quota RR's."""
+    """Tabulate the cost of a cap on each contributor's epsilon, for JRR and for quota RR."""
     count = round(SHARE * N)
     plain = equivalent(0.1, N)
     rows: list[Cell] = []
@@ -100,7 +100,7 @@ def caps(run: Run) -> None:
 
 
 def optimum(run: Run) -> None:
-    """Tabulate the variance of Algorithm 1 and of the optimum over RR's."""
+    """Tabulate the variances of Algorithm 1 and of the optimum over RR's."""
     rows = []
     for epsilon, colluders, share in ((0.01, 5, 0.0), (0.1, 5, 0.1), (1.0, 5, 0.05), (0.1, 100, 0.05)):
         one = setting(N, round(share * N), epsilon, colluders)
@@ -116,15 +116,16 @@ def optimum(run: Run) -> None:
 
 
 def sign_vectors(n: int) -> Iterator[tuple[int, ...]]:
-    """Yield every vector with as many +1 as -1, for even n."""
+    """Yield all vectors with as many +1 as -1, for even n."""
     for plus in combinations(range(n), n // 2):
         yield tuple(1 if i in plus else -1 for i in range(n))
 
 
 def epsilon_given_lies(p: float, rho: float, n: int, colluders: int) -> float:
-    """Return what my report reveals to who knows which of `colluders` others lied, by enumerating signs and lies.
+    """Return the epsilon of my report for someone who knows which of `colluders` others lied, by enumeration.
 
-    Given the signs, coins are independent: P(truth) = p + sign s. Contributor 0 is me.
+    All signs and lies are enumerated. Given the signs, contributors are independent, with P(truth) = p + sign s.
+    Contributor 0 is me.
 
     >>> round(epsilon_given_lies(0.6, -0.5, 2, 1), 3)  # x = q - a p = .1
     2.197
@@ -144,7 +145,7 @@ def epsilon_given_lies(p: float, rho: float, n: int, colluders: int) -> float:
 
 
 def lies(run: Run) -> None:
-    """Tabulate Theorem 2 as printed, our bound, and the truth by enumeration."""
+    """Tabulate Theorem 2 as printed, our bound, and the true value by enumeration."""
     rows = []
     for n, colluders, p, rho in ((6, 3, 0.6, -0.5), (4, 2, 0.6, -2 / 3)):
         mu = 1 if 2 * colluders >= n else colluders / (n - colluders)
@@ -168,9 +169,10 @@ def lies(run: Run) -> None:
 
 
 def peers_found(n: int, rounds: int, epsilon: float, seed: int) -> float:
-    """Return the part of contributors whose peer agrees or disagrees with them most often, if one pairing is kept.
+    """Return the share of contributors whose peer agrees or disagrees with them most often, if a pairing is kept.
 
-    Coins and signs are fresh in every round, answers stay, half of the contributors hold 1; JRR at its extreme.
+    Random draws and signs are fresh in each round, and answers stay the same. Half of the contributors hold 1. JRR has
+    its smallest correlation.
     """
     generator = np.random.default_rng(seed)
     p = float(JRR.optimal(n, epsilon, COLLUDERS, 0).p)

@@ -1,4 +1,4 @@
-"""How docs/theory/jrr.md quotes the results (see `experiments.pages`)."""
+"""Quotations of results in docs/theory/jrr.md (see `experiments.pages`)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from experiments.jrr.paper import EPSILONS
 from experiments.pages import FOLDER, Page, Results, number_of, setting, traced
 
 PAPERS_TABLES = Results(FOLDER / "results" / "jrr")
-"""Tables beside docs/papers/jrr.md."""
+"""Tables of docs/papers/jrr.md."""
 
 
 def _adversaries(results: Results) -> list[str]:
@@ -84,7 +84,7 @@ def _simulated(results: Results) -> list[str]:
 
 
 def _claims(_: Results) -> list[str]:
-    """Return what the page says of the paper's claims, from the tables beside the paper's page."""
+    """Return the page's statements about the paper's claims, from the tables of the paper's page."""
     found = PAPERS_TABLES
     excess = [found.value("fig-7", "RI", method=ALG, n=10_000, epsilon=epsilon) for epsilon in (0.001, 0.01, 0.1, 1.0)]
     wide = [found.number("fig-8", "R", ".0%", method=ALG, n=1_000, epsilon=epsilon) for epsilon in EPSILONS]

@@ -1,8 +1,8 @@
-"""Two phases near n1/n = 1/2, the paper's future work (section 7), and a variant of ours.
+"""Two phases near n1/n = 1/2, the paper's future work (section 7), and our variant.
 
-The paper: everybody answers by RR with a part of epsilon; what that shows chooses p and rho of JRR, by which everybody
-answers again with the rest of epsilon. Ours: some contributors answer by RR, the others by JRR, each once and with all
-of epsilon.
+In the paper's version, all contributors answer by RR with a part of epsilon. The estimate decides p and rho of JRR, by
+which all contributors answer again with the rest of epsilon. In our version, some contributors answer by RR and the
+others by JRR, each once and with all of epsilon.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from experiments.pictures import BLUE, GREEN, GREY, ORANGE, VERMILLION, dress, p
 N = 10_000
 SHARES = (0.05, 0.2, 0.35, 0.45, 0.5)
 OF_EPSILON = (0.01, 0.05, 0.2, 0.5)
-"""Part of epsilon in phase one, as the paper splits."""
+"""Part of epsilon in phase one, for the paper's version."""
 
 OF_CONTRIBUTORS = (0.05, 0.2)
-"""Part of the contributors who answer first, as we split."""
+"""Share of contributors who answer first, for our version."""
 
 
 @cache
 def planned(n: int, epsilon: float, guess: int | None) -> JRR:
-    """Return the best JRR for a guess of the count: RR, or the extreme; without one, over a flat prior."""
+    """Return the best JRR for a guess of the count (RR, or JRR at its extreme); without a guess, over a flat prior."""
     return JRR.optimal(n, epsilon, min(COLLUDERS, n - 1), guess)
 
 
@@ -43,7 +43,7 @@ def plain(n: int, epsilon: float) -> JRR:
 
 
 def combined(first: JRR, second: JRR, guess: int | None) -> Floats:
-    """Return the weights of the two phases: by precision, at the guess; without one, at one half."""
+    """Return the weights of the two phases, by precision at the guess, or at one half without a guess."""
     at = 0.5 if guess is None else guess / first.n
     precision = np.array([1 / one.variance(at) for one in (first, second)])
     weights: Floats = precision / precision.sum()
@@ -51,7 +51,7 @@ def combined(first: JRR, second: JRR, guess: int | None) -> Floats:
 
 
 def verdict(ratio: float, error: float) -> str:
-    """Return whether a ratio of two errors is a loss: closer to 1 than two standard errors is undecided.
+    """Return whether a ratio of two errors is a loss or a gain; within two standard errors of 1 it is undecided.
 
     >>> verdict(1.1, 0.06), verdict(1.1, 0.04), verdict(0.9, 0.0)
     ('undecided', 'loses', 'gains')
@@ -65,10 +65,10 @@ def verdict(ratio: float, error: float) -> str:
 
 
 def exact_by_budget(n: int, count: int, epsilon: float, part: float) -> Floats:
-    """Return the exact MSE of the count of two phases that split epsilon: weighed at the guess, and at one half.
+    """Return the exact MSE of two phases that split epsilon, with weights at the guess and at one half.
 
-    What phase one reports is a sum of two binomials. It fixes phase two's parameters and the weights, and phase two's
-    estimate is unbiased with the variance of Theorem 3.
+    The count of phase one is a sum of two binomials. This count determines the parameters of phase two and the weights.
+    The estimate of phase two is unbiased and has the variance of Theorem 3.
     """
     first = plain(n, part * epsilon)
     p = float(first.p)
@@ -97,7 +97,7 @@ def exact_by_budget(n: int, count: int, epsilon: float, part: float) -> Floats:
 
 
 def by_budget(one: Cell) -> Cell:
-    """Compute one cell: both phases drawn, everybody in both."""
+    """Compute one cell: both phases are drawn, with all contributors in both."""
     n, count, epsilon = one["n"], one["count"], one["epsilon"]
     rng = SimulationRandomness(int(content_hash(one)[:15], 16))
     first = plain(n, one["of epsilon"] * epsilon)
@@ -166,9 +166,10 @@ def two_phase(run: Run) -> None:
 
 
 def by_contributors(one: Cell) -> Cell:
-    """Compute one cell: phase one by RR, phase two by the optimum for phase one's estimate; weights by precision.
+    """Compute one cell: phase one uses RR, phase two the optimum for phase one's estimate.
 
-    The mean of the conditional MSE given phase one is that of the same draws, with less scatter.
+    Weights are by precision. The mean of the conditional MSE given phase one has the same expectation as the MSE of the
+    draws, with less variance.
     """
     n, count, epsilon = one["n"], one["count"], one["epsilon"]
     n1 = 2 * round(one["first"] * n / 2)
@@ -200,7 +201,7 @@ def by_contributors(one: Cell) -> Cell:
 
 @PAPER.experiment("two-groups", "Our variant: RR by some contributors, then JRR by the others", runs=1000, quick=5)
 def two_groups(run: Run) -> None:
-    """Measure it beside one phase."""
+    """Measure our version against one phase."""
     epsilon = 0.1
     settings = [
         {**setting(N, round(share * N), epsilon), "share": share, "first": first}

@@ -1,4 +1,4 @@
-"""Figures 7 and 8: by how much JRR is worse than RR at n1/n = 1/2 (RI), and on how wide a range (R)."""
+"""Figures 7 and 8: excess of JRR's error over RR's at n1/n = 1/2 (RI), and the width of the range (R)."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ BUDGETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 CONTRIBUTORS = (10_000, 80_000)
 SIZES = (1_000, 2_000, 5_000, 10_000, 20_000, 40_000)
 COMPARED = ("JRR, Algorithm 1", "report coupling", "quota RR")
-"""The optimum is not drawn: it plans for a count, and is RR itself near one half."""
+"""Methods to draw. The optimum is left out: it is planned for a count, and equals RR near one half."""
 
 ROUNDING = 1e-9
-"""Thresholds of two mechanisms with equal parameters may differ by that much."""
+"""Largest difference by rounding between thresholds of two mechanisms with equal parameters."""
 
 
 STATED_HERE: dict[str, list[tuple[str, float | None, float]]] = {
     "epsilon": [("RI", None, 1e-4)],
     "n": [("RI", 5_000, 7.3e-5), ("R", 1_000, 0.03)],
 }
-"""What the text reads off figures 7 (throughout: None) and 8, whatever the other setting."""
+"""Values that the text states for figures 7 (all settings: None) and 8."""
 
 
 def underperformance(method: str, n: int, epsilon: float) -> Cell:
     """Return RI (30) and R of one method, from closed forms.
 
-    Variances are quadratic in the share of ones and symmetric about one half, so the range on which one exceeds RR's is
-    an interval around one half, found by two evaluations.
+    Variances are quadratic in the share of ones and symmetric about one half. The range on which a variance exceeds
+    RR's is therefore an interval around one half. Two evaluations determine it.
     """
     one = setting(n, n // 2, epsilon)
     return {"method": method, "n": n, "epsilon": epsilon, **_excess(build(method, one), build("RR", one), n)}
 
 
 def at_own_p(n: int, epsilon: float, colluders: int) -> Cell:
-    """Return RI and R of Algorithm 1 for M colluders, against RR of JRR's own p and not of the same epsilon.
+    """Return RI and R of Algorithm 1 for M colluders, against RR with JRR's own p instead of the same epsilon.
 
-    Then RI is -rho/(n - 1), which is e^-epsilon/(n - 1) at the end of rho for small steps, and R is 1/sqrt(n): Theorem
-    3 has no other term. The paper's section 5.1 compares at the same epsilon.
+    Then RI is -rho/(n - 1), which is e^-epsilon/(n - 1) at the end of rho for small steps. R is 1/sqrt(n), because
+    Theorem 3 has no other term. The paper's section 5.1 compares at the same epsilon.
     """
     mechanism = build("JRR, Algorithm 1", setting(n, n // 2, epsilon, colluders))
     return _excess(mechanism, JRR(mechanism.p, 0, n), n)
@@ -100,7 +100,7 @@ def _draw(run: Run, cells: list[Cell], x: str, by: str, values: tuple[float, ...
 
 @PAPER.experiment("fig-7", "Figure 7: RI and R against epsilon")
 def fig_7(run: Run) -> None:
-    """Print RI and R; the paper reads RI < 1e-4 for every epsilon from .001 on."""
+    """Print RI and R; the paper states RI < 1e-4 for every epsilon from .001 on."""
     cells = [underperformance(name, n, epsilon) for name in COMPARED for n in CONTRIBUTORS for epsilon in BUDGETS]
     run.save_table(cells)
     run.show(
@@ -112,7 +112,7 @@ def fig_7(run: Run) -> None:
 
 @PAPER.experiment("fig-8", "Figure 8: RI and R against the number of contributors")
 def fig_8(run: Run) -> None:
-    """Print RI and R; the paper reads RI = 7.3e-5 at n = 5,000 and R < 3% at n = 1,000."""
+    """Print RI and R; the paper states RI = 7.3e-5 at n = 5,000 and R < 3% at n = 1,000."""
     cells = [underperformance(name, n, epsilon) for name in COMPARED for epsilon in EPSILONS for n in SIZES]
     run.save_table(cells)
     run.show([cell for cell in cells if cell["n"] in (1_000, 5_000)], title="n = 1,000 and 5,000")

@@ -1,7 +1,7 @@
-"""For which number M of colluders the paper's printed numbers are Algorithm 1's, and at which p those of figures 7, 8.
+"""Numbers M of colluders for which Algorithm 1 gives the paper's printed numbers, and the p of figures 7 and 8.
 
-Table 4 has M = 5 as the default. From n = 25,000 on Algorithm 1 reaches the end of its grid at epsilon .01 for any M up
-to 5; with fewer contributors M makes a difference.
+Table 4 has M = 5 as the default. From n = 25,000 on, Algorithm 1 reaches the end of its grid at epsilon .01 for any M
+up to 5. With fewer contributors, M makes a difference.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from experiments.jrr.sweeps import PLACES, RATIO_ERROR
 from experiments.jrr.underperformance import at_own_p
 
 PLANNED = tuple(range(7))
-"""M from 0 to 6: Table 4's five, and what is near."""
+"""M from 0 to 6: the five of Table 4, and its neighbours."""
 
 RUNS = 1000
 ALGORITHM_1 = "JRR, Algorithm 1"
 
 
 def ratio(n: int, count: int, epsilon: float, colluders: int) -> float:
-    """Return Algorithm 1's MSE over that of RR, closed forms."""
+    """Return Algorithm 1's MSE over RR's, in closed form."""
     one = setting(n, count, epsilon, colluders)
     jrr, plain = (count_variance(build(name, one), n, count) for name in (ALGORITHM_1, "RR"))
     return jrr / plain
@@ -46,9 +46,9 @@ def last_digit(printed: float) -> float:
 
 @cache
 def percentile(p: float, rho: float, n: int, count: int, level: float = 0.8) -> tuple[float, float, float]:
-    """Return the exact percentile of the ARE, and the ends of 95% of what 1,000 runs show of it.
+    """Return the exact percentile of the ARE, and the 95% range of this percentile in 1,000 runs.
 
-    The ARE moves in steps of (1/n_1 + 1/n_0)/(2 (p - q)), so this is not quite that of the normal law.
+    The ARE is a multiple of (1/n_1 + 1/n_0)/(2 (p - q)), so that the percentile differs a little from a normal one.
     """
     law = law_of_ones(p, sqrt(max(-rho * p * (1 - p), 0.0)), n, count)
     are = np.abs((np.arange(n + 1) - n * (1 - p)) / (2 * p - 1) - count) * (1 / count + 1 / (n - count)) / 2
@@ -64,7 +64,7 @@ def percentile(p: float, rho: float, n: int, count: int, level: float = 0.8) -> 
 
 @PAPER.experiment("which-m", "The M that fits the printed numbers; figures 7 and 8 at JRR's own p", quick=1)
 def which_m(run: Run) -> None:
-    """Print closed forms for M from 0 to 6 beside what the paper prints."""
+    """Print closed forms for M from 0 to 6 beside the paper's numbers."""
     data(run)
     printed_numbers(run)
     own_p(run)
@@ -88,10 +88,10 @@ def data(run: Run) -> None:
 
 
 def printed_numbers(run: Run) -> None:
-    """Tabulate for each printed number what it is for each M, and up to which M both agree.
+    """Tabulate each printed number with its values by M, and the largest M up to which both agree.
 
     They agree if they are within two standard errors of 1,000 runs and half a unit of the last printed digit. RI is a
-    closed form; there a whole unit is allowed, for numbers that were cut.
+    closed form; here the limit is a whole unit, because numbers may have been truncated.
     """
     stated = {claim["id"]: claim for claim in expected()["claims"]}
     rows: list[Cell] = []
@@ -128,7 +128,7 @@ def _row(claim: Cell, n: int, epsilon: float, values: list[float], spread: list[
 
 
 def own_p(run: Run) -> None:
-    """Tabulate the four statements of figures 7 and 8, against RR of the same p and of the same epsilon."""
+    """Tabulate the four statements of figures 7 and 8, against RR with the same p and with the same epsilon."""
     rows: list[Cell] = []
     for epsilon in (0.001, *EPSILONS):
         for n in (1_000, 5_000, 10_000, 80_000):
@@ -141,7 +141,7 @@ def own_p(run: Run) -> None:
 
 
 def whole_counts(n: int) -> float:
-    """Return R of JRR against RR of the same p: from the least to the largest count at which JRR is worse.
+    """Return R of JRR against RR with the same p: from the least to the largest count at which JRR is worse.
 
     >>> whole_counts(1000)  # 485 to 515
     0.03

@@ -39,7 +39,7 @@ MODULES = (
     ),
     *(example_a, kosarak),
 )
-"""Importing them registers their experiments."""
+"""Modules that register their experiments when they are imported."""
 
 # Experiments that need data come last. So if there are no data, `all` stops there and not earlier.
 PAPER.experiments = dict(sorted(PAPER.experiments.items(), key=lambda item: item[0].startswith("kosarak")))

@@ -1,4 +1,4 @@
-"""Why hash functions must be drawn at random: the counter-example of section 5.2 (Theorem 5.1)."""
+"""Hash functions must be drawn at random: the counter-example of section 5.2 (Theorem 5.1)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ K, N, TARGET = 1000, 10_000, 0
 
 
 def colliding_values(sketch: CountMeanSketch, parameters: Parameters, target: int) -> NDArray[np.int64]:
-    """Return for every hash function a value other than the target in the target's cell, -1 if it has none."""
+    """Return for each hash function a value that shares the target's cell, or -1 if there is none."""
     rows = len(parameters[0])
     wanted = sketch.hashes.hash(np.full(rows, target, dtype=np.uint16), *parameters)
     found = np.full(rows, -1, dtype=np.int64)
@@ -57,7 +57,7 @@ def estimates(cell: Cell) -> Cell:
 
 @PAPER.experiment("assignment", "Section 5.2: bias of a fixed assignment of hash functions", runs=100, quick=2)
 def assignment(run: Run) -> None:
-    """Show a data set without the target on which a fixed assignment estimates its frequency as 1."""
+    """Show data without the target for which a fixed assignment estimates the target's frequency as 1."""
     settings = [{"cells": cells, "epsilon": epsilon} for cells in ("2", "optimal") for epsilon in (1, 2, 4)]
     rows = run.cells(settings, estimates)
     run.save_table(rows)

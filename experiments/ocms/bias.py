@@ -1,4 +1,4 @@
-"""The bias of the original count-mean sketch: fixed hash functions (section 3.7 of the paper, eq. (18))."""
+"""Bias of the original count-mean sketch, which has fixed hash functions (section 3.7 of the paper, eq. (18))."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from experiments.ocms.pictures import COLOURS, bare
 from experiments.ocms.statistics import randomness, standard_error
 
 RATIO_CELLS = ((16, 8), (16, 64), (256, 32))
-"""(m, hashes) of the measured ratios."""
+"""(m, hashes) for the measured ratios."""
 
 FLOOR = AppleCMS(k=1000, epsilon=4.0, m=64, hashes=16)
 CONTRIBUTORS = tuple(10**power for power in range(3, 10))
 SKETCH_LIMIT = 10**7
-"""Largest n for which the sketch, whose simulation makes every report, is simulated."""
+"""Largest n at which the sketch is simulated; its simulation makes all reports."""
 
 
 def distribution(name: str, k: int = 1000) -> NDArray[np.float64]:
-    """Return true frequencies float64[k]: "zipf" (1/r^2), "uniform", or "one" (everybody holds value 0)."""
+    """Return true frequencies float64[k]: "zipf" (1/r^2), "uniform", or "one" (all contributors hold value 0)."""
     weights = {"zipf": 1.0 / np.arange(1, k + 1) ** 2, "uniform": np.ones(k), "one": np.eye(k)[0]}[name]
     result: NDArray[np.float64] = weights / weights.sum()
     return result
@@ -43,7 +43,7 @@ def squared_bias(cell: Cell) -> Cell:
 
 
 def root_mean_square(cell: Cell) -> Cell:
-    """Measure the root mean squared error over all values at one n, for Apple's sketch or the unbiased one."""
+    """Measure the root mean squared error over all values at one n, for Apple's sketch or the unbiased sketch."""
     f, n = distribution("zipf"), cell["n"]
     counts = np.floor(f * n).astype(np.int64)
     counts[0] += n - counts.sum()
@@ -65,7 +65,7 @@ def _mean_variance(sketch: AppleCMS | CountMeanSketch, truth: NDArray[np.float64
 
 
 def draw_floor(cells: list[Cell]) -> Figure:
-    """Draw root mean squared errors against n, both axes logarithmic."""
+    """Draw root mean squared errors against n on logarithmic axes."""
     figure = Figure(figsize=(7, 4.4), layout="constrained")
     axes = figure.subplots()
     styles = {"Apple CMS": (COLOURS["rhr"], "X"), "OCMS (Spread)": (COLOURS["ocms"], "o")}
@@ -106,7 +106,7 @@ def draw_floor(cells: list[Cell]) -> Figure:
 
 @PAPER.experiment("bias", "Equation (18): bias of the original count-mean sketch", runs=400, quick=4)
 def bias(run: Run) -> None:
-    """Measure the ratio of the squared bias to eq. (18), and the floor that it puts under the error."""
+    """Measure the ratio of the squared bias to eq. (18), and the lower limit that the bias puts on the error."""
     settings = [
         {"data": data, "m": m, "hashes": hashes} for data in ("zipf", "uniform", "one") for m, hashes in RATIO_CELLS
     ]

@@ -1,8 +1,8 @@
-"""The figures' losses a second time, by brute force: nothing of the library, every report made, every value compared.
+"""Losses of the figures by brute force: without the library, with all reports made and compared with all values.
 
-Each mechanism is written from the paper's text in plain numpy, as slowly as it reads: draw the hash functions, perturb,
-and for every value of the dictionary ask every report whether it speaks for it. The theory beside it is the paper's
-eq. (20) or, for recursive Hadamard response, what `docs/theory/sketches.md` derives.
+Each mechanism is written literally from the paper's text in plain numpy, however slow: draw the hash functions,
+perturb, and check for each value of the dictionary which reports support it. The theory is the paper's eq. (20) or, for
+recursive Hadamard response, the derivation in `docs/theory/sketches.md`.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ Codes = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Rng = np.random.Generator
 BLOCK = 500
-"""Reports that are compared with all values at once."""
+"""Number of reports that are compared with all values at once."""
 
 HASHES = CELLS = 1024
 
 
 def perturbed(cells: Codes, m: int, odds: float, rng: Rng) -> Codes:
-    """Return randomised response over m cells: the true one with probability odds/(odds + m - 1)."""
+    """Return randomised response over m cells: the true cell has probability odds/(odds + m - 1)."""
     keep = rng.random(len(cells)) < odds / (odds + m - 1)
     return np.where(keep, cells, (cells + rng.integers(1, m, len(cells))) % m)
 
 
 def cells_of_least_loss(k: int, odds: float) -> int:
-    """Return the m of Theorem 3.8: the better of the two whole numbers around 1 + Delta_l/(E + d - 1)."""
+    """Return m of Theorem 3.8: the better of the two integers around 1 + Delta_l/(E + d - 1)."""
     best = 1 + math.sqrt((k * odds - odds + 1) * odds / (odds + k - 1))
 
     def loss(m: int) -> float:
@@ -54,7 +54,7 @@ def smallest_prime(above: int) -> int:
 
 
 def sketch(values: Codes, asked: Codes, k: int, odds: float, rng: Rng) -> Floats:
-    """Estimate frequencies by Algorithm 1 and 2, with the estimator of eq. (8): OCMS over the prime family."""
+    """Estimate frequencies by Algorithms 1 and 2 with the estimator of eq. (8): OCMS over the prime family."""
     m, n = cells_of_least_loss(k, odds), len(values)
     prime = smallest_prime(max(k, 7 * m))
     a0, a1 = rng.integers(0, prime, (2, n))
@@ -79,7 +79,7 @@ def signs(rows: Codes, values: Codes) -> NDArray[np.int8]:
 
 
 def hadamard(values: Codes, asked: Codes, k: int, odds: float, rng: Rng) -> Floats:
-    """Estimate frequencies by Hadamard encoding: one perturbed entry of the value's column."""
+    """Estimate frequencies by Hadamard encoding: one perturbed entry of the value's column per report."""
     n, size = len(values), 1 << k.bit_length()
     rows = rng.integers(0, size, n)
     sent = np.where(rng.random(n) < odds / (odds + 1), 1, -1) * signs(rows, values)
@@ -133,11 +133,11 @@ BY_HAND: dict[str, Callable[[Codes, Codes, int, float, Rng], Floats]] = {
 
 GAUSSIAN = tuple(("gaussian", "l2", name, epsilon) for epsilon in (1, 3, 5) for name in BY_HAND)
 ZIPF = tuple(("zipf", "worst MSE", name, 4) for name in ("OCMS (prime)", "HE", "RHR"))
-"""(data, quantity, mechanism, epsilon)."""
+"""(data, quantity, mechanism, epsilon) of the losses."""
 
 
 def losses(cell: Cell) -> Cell:
-    """Return the loss of one mechanism, with its Monte-Carlo error, and the library's theory."""
+    """Return the loss of one mechanism, its Monte-Carlo error, and the library's theory."""
     people = population(cell["data"], cell["seed"])
     values = np.repeat(np.arange(people.k), people.counts)
     truth = people.frequencies[people.interest]
@@ -160,7 +160,7 @@ def losses(cell: Cell) -> Cell:
 
 @PAPER.experiment("brute-force", "Losses of figures 2 and 3, computed without the library", runs=10)
 def brute_force(run: Run) -> None:
-    """Measure the losses by brute force, on Zipf data (100 values, not 10,000) in ten times as many runs."""
+    """Measure the losses by brute force; Zipf data have 100 values, not 10,000, and ten times as many runs."""
     names = ("data", "quantity", "method", "epsilon")
     cells = []
     for wanted, runs in ((GAUSSIAN, run.runs), (ZIPF, 10 * run.runs)):

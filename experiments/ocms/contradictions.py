@@ -1,4 +1,4 @@
-"""Where the paper on the optimised sketch and its reproduction disagree, row by row of docs/papers/ocms.md."""
+"""Contradictions between the paper on the optimised sketch and its reproduction: rows for docs/papers/ocms.md."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ THEIR_FILE = "The paper evaluates another file. If separators count as values, t
 
 
 def contradictions(r: Results) -> Sequence[Contradiction]:
-    """Return all rows; the errata that touch no claim have their replies in the table of errata."""
+    """Return all rows; errata without a claim have their replies in the table of errata."""
     return (*_kosarak(r), *_orders(r), *_hashing(r), *_randomness(r), *_formulas(r))
 
 
@@ -197,7 +197,7 @@ def _formulas(r: Results) -> list[Contradiction]:
 
 
 def corrections(r: Results) -> Sequence[str]:
-    """Return what a third reading corrected on the page: what was wrong, what is there now, command and number."""
+    """Return the page's corrections after a third reading: wrong text, new text, command and number."""
     (hashed,) = r.rows("rappor", kind="aRP", epsilon=1, m=2)
     dearer = traced(max(float(one["1,024 over 2,048"]) - 1 for one in r.rows("fairness-hashes")), ".2%")
     worst = max(r.rows("pilot"), key=lambda one: float(one["failed"]))

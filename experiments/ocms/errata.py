@@ -1,8 +1,8 @@
-"""Statements of the paper that do not hold as printed: one row for each, with the number that shows it.
+"""Statements of the paper that are wrong as printed: one row each, with a number that shows the error.
 
-The numbers come from the formulas of `sketch_variance`, or from listing every hash function (`enumerated`). Sections,
-theorems and Appendices A to C are numbered alike in the proceedings and on arXiv; arXiv's Appendices D to K are
-Supplements S1 to S8 of the proceedings. Both have every statement below.
+The numbers come from the formulas of `sketch_variance`, or from a list of all hash functions (`enumerated`). Sections,
+theorems and Appendices A to C have the same numbers in the proceedings and on arXiv. Appendices D to K on arXiv are
+Supplements S1 to S8 of the proceedings. Both versions have all statements below.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CLICKS, LINES = 8_019_015, 990_002
 
 
 def sketch_variance(f: float, epsilon: float, m: float, collision: float) -> float:
-    """Return n Var f^ of the sketch from its two support probabilities (eq. (10))."""
+    """Return n Var f^ of the sketch, from its two support probabilities (eq. (10))."""
     e = math.exp(epsilon)
     p1, p0 = e / (e + m - 1), (1 + collision * (e - 1)) / (e + m - 1)
     return (f * p1 * (1 - p1) + (1 - f) * p0 * (1 - p0)) / (p1 - p0) ** 2
@@ -43,7 +43,7 @@ def prime_collision(m: int, prime: int) -> float:
 
 
 def enumerated(f: float, epsilon: float, m: int, prime: int) -> tuple[float, float]:
-    """Return E g(x) and n Var g(x) by listing all hash functions and reports of the prime family, d = 2.
+    """Return E g(x) and n Var g(x) by listing all hash functions and reports of the prime family, for d = 2.
 
     A share f of the contributors holds x = 0, the others x' = 1. The decoder is eq. (8) with Q as the inverse of P.
     """
@@ -68,7 +68,7 @@ def enumerated(f: float, epsilon: float, m: int, prime: int) -> tuple[float, flo
 
 
 def algorithm_bias(f: float, epsilon: float, m: int) -> float:
-    """Return E f^ - f if a match counts (E+m-1)/(E-1) as in Algorithm 1, line 44, instead of (E+m-2)/(E-1)."""
+    """Return E f^ - f if a match counts (E+m-1)/(E-1), as in Algorithm 1, line 44, instead of (E+m-2)/(E-1)."""
     e = math.exp(epsilon)
     matches = (f * e + (1 - f) * (e + m - 1) / m) / (e + m - 1)
     return m / (m - 1) * matches / (e - 1)
@@ -78,7 +78,7 @@ def algorithm_bias(f: float, epsilon: float, m: int) -> float:
 
 
 def promised(f: float, epsilon: float, m: int, prime: int, at: float | None = None) -> float:
-    """Return the smallest tau that Theorem 3.9 promises; `at`: where its derivative is taken, m as printed."""
+    """Return the smallest tau by Theorem 3.9; `at` is the point of its derivative (m as printed)."""
     e, cells = math.exp(epsilon), m if at is None else at
     same = e * (m - 1) / (e - 1) ** 2
     slope = (2 * cells * same + cells - 1) / (cells - 1) ** 3
@@ -86,12 +86,12 @@ def promised(f: float, epsilon: float, m: int, prime: int, at: float | None = No
 
 
 def excess(f: float, epsilon: float, m: int, prime: int) -> float:
-    """Return Var g/Var f^ - 1: what imperfect hashing costs."""
+    """Return Var g/Var f^ - 1: the cost of imperfect hashing."""
     return sketch_variance(f, epsilon, m, prime_collision(m, prime)) / sketch_variance(f, epsilon, m, 1 / m) - 1
 
 
 def needed(m: int, prime: int) -> float:
-    """Return the least m' that Appendix H allows, m - m/(2q+1)^2: there the derivative is largest."""
+    """Return the least m' of Appendix H, m - m/(2q+1)^2, at which the derivative is largest."""
     return m - m / (2 * (prime // m) + 1) ** 2
 
 
@@ -100,10 +100,10 @@ def _fields(m: int, rule: int) -> Iterator[int]:
 
 
 def imperfect_hashing() -> list[Cell]:
-    """Count over a grid how often Theorem 3.9 and Corollary 3.5 fail, as printed and as corrected.
+    """Count on a grid how often Theorem 3.9 and Corollary 3.5 fail, as printed and as corrected.
 
-    m = 2..12, all primes below 12m, epsilon .05 to 5, f = 0, 1/2, 1; the corollary's: f of the largest variance, and
-    the m that are best for some epsilon in either mode.
+    The grid has m = 2..12, all primes below 12m, epsilon from .05 to 5, and f = 0, 1/2, 1. For the corollary, the grid
+    has the f of the largest variance, and the m that are best for some epsilon in either mode.
     """
     epsilons = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
     rows = []
@@ -168,7 +168,7 @@ def imperfect_hashing() -> list[Cell]:
 
 
 def six_cells() -> list[tuple[int, ...]]:
-    """Return all functions of a pairwise independent family from four values to *six* cells: one to 2, one to 3."""
+    """Return all functions of a pairwise independent family from four values to *six* cells."""
     points = list(itertools.product(range(2), repeat=2))
     to_two = [tuple((a * x + b * y + c) % 2 for x, y in points) for a, b, c in itertools.product(range(2), repeat=3)]
     triples = [(x, y) for x in range(3) for y in range(3)][:4]
@@ -177,22 +177,22 @@ def six_cells() -> list[tuple[int, ...]]:
 
 
 def affine_bits(bits: int) -> list[tuple[int, ...]]:
-    """Return all 2^(bits+1) affine functions of `bits` bits to one: pairwise independent."""
+    """Return all 2^(bits+1) affine functions from `bits` bits to one bit, which are pairwise independent."""
     return [tuple(((w & x).bit_count() + b) % 2 for x in range(2**bits)) for w in range(2**bits) for b in range(2)]
 
 
 def linear_bits(bits: int) -> list[tuple[int, ...]]:
-    """Return all 2^bits linear functions of `bits` bits to one: constant collisions, but 0 is always in cell 0."""
+    """Return all 2^bits linear functions from `bits` bits to one: constant collisions, but 0 is always in cell 0."""
     return [(0, *function) for function in hadamard_bits(bits)]
 
 
 def hadamard_bits(bits: int) -> list[tuple[int, ...]]:
-    """Return the hash functions of Hadamard encoding, every column of the matrix; value x is row x + 1."""
+    """Return the hash functions of Hadamard encoding: the columns of the matrix; value x is row x + 1."""
     return [tuple((j & x).bit_count() % 2 for x in range(1, 2**bits)) for j in range(2**bits)]
 
 
 def dependence(functions: list[tuple[int, ...]], cells: int, values: int) -> Fraction:
-    """Return how far the cells of any so many values are from uniform and independent, 0 if they are."""
+    """Return the distance of the cells of this many values from uniform and independent; 0 if they are."""
     farthest = Fraction(0)
     for chosen in itertools.combinations(range(len(functions[0])), values):
         counts = dict.fromkeys(itertools.product(range(cells), repeat=values), 0)
@@ -218,7 +218,7 @@ def asymmetric_cells(epsilon: float, tau: float) -> int:
 
 
 def normal_share(epsilon: float, n: int, m: int) -> float:
-    """Return E|f^ - f| over its Cauchy-Schwarz bound at f = 0, exactly: the mean deviation of a binomial count."""
+    """Return E|f^ - f| over its Cauchy-Schwarz bound at f = 0, from the exact mean deviation of a binomial count."""
     e = math.exp(epsilon)
     p0 = (1 + (e - 1) / m) / (e + m - 1)
     middle = math.floor(n * p0) + 1
@@ -234,14 +234,14 @@ def normal_share(epsilon: float, n: int, m: int) -> float:
 
 
 def findings() -> list[Cell]:
-    """Return a row for every statement: where, as printed, what holds, how it is shown, and a number."""
+    """Return one row per statement: place, printed statement, correct statement, evidence, and a number."""
     rows = [*_algorithm(), *_theorems(), *_appendices(), *_connections(), *_tables_and_bits(), *_data()]
     columns = ("where", "printed", "correct", "shown by", "number", "beside")
     return [dict(zip(columns, row, strict=False)) for row in rows]
 
 
 Finding = tuple[str, str, str, str, float] | tuple[str, str, str, str, float, float]
-"""Where, as printed, what holds, how it is shown, the number, and one to hold it against."""
+"""Place, printed statement, correct statement, evidence, number, and a second number for comparison."""
 
 
 def _algorithm() -> list[Finding]:
@@ -575,7 +575,7 @@ def _data() -> list[Finding]:
 
 
 def _chernoff_delta(epsilon: float, m: int) -> float:
-    """Return delta = alpha sd/(f - A) of Appendix F at f = 0 and the alpha of the printed range's end (n cancels)."""
+    """Return delta = alpha sd/(f - A) of Appendix F at f = 0, for alpha at the printed range's end (n cancels)."""
     e = math.exp(epsilon)
     alpha = math.sqrt(e / (m - 1))
     lowest = -m / ((m - 1) * (e - 1)) - 1 / (m - 1)
@@ -583,7 +583,7 @@ def _chernoff_delta(epsilon: float, m: int) -> float:
 
 
 def _hadamard_sum(n: int) -> float:
-    """Return E of Appendix J's sum over f(x): n contributors, of whom two hold x = 0, the others 1 and 2."""
+    """Return E of Appendix J's sum over f(x): of n contributors, two hold x = 0, the others 1 and 2."""
     held, size = [0, 0, 1, 2, 2][:n], 4
     total = 0.0
     for value in held:
@@ -594,7 +594,7 @@ def _hadamard_sum(n: int) -> float:
 
 
 def kosarak_readings() -> list[Cell]:
-    """Return what 1% of Kosarak has, and its commonest symbol's share, for every way to count separators."""
+    """Return size of 1% of Kosarak and share of its commonest symbol, for each way to count separators."""
     rows = []
     for words, ends, line_ends in (
         ("clicks", 0, 0),
@@ -610,7 +610,7 @@ def kosarak_readings() -> list[Cell]:
 
 @PAPER.experiment("errata", "Errata: statements of the paper that are wrong as printed", quick=1)
 def errata(run: Run) -> None:
-    """Compute the numbers that show the errata; nothing is random."""
+    """Compute the numbers of the errata; nothing is random."""
     rows = findings()
     run.save_table(rows)
     run.show(rows, title=f"Errata: {len(rows)} statements")

@@ -1,4 +1,4 @@
-"""Appendix A: the example of a reconstruction, recomputed."""
+"""Appendix A: the example of a reconstruction, computed again."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Where the author's published code differs from the paper's text, or from what is run here, and what that changes.
+"""Differences between the author's published code, the paper's text and our code, and their effects.
 
-The code is github.com/mingen-pan/CountMeanSketch, `evaluation/sketch.py`; nothing of it is used here.
+The author's code is github.com/mingen-pan/CountMeanSketch, `evaluation/sketch.py`. It is not used here.
 
-* Its decoder inverts the matrix of randomised response numerically, so that line 44 of Algorithm 1 is not in it.
+* Its decoder inverts the matrix of randomised response numerically, so that it does not contain line 44 of Algorithm 1.
 * Its CMS+HE has 2,048 hash functions of 1,024 cells; the experiments here have 1,024 of them.
 * Its recursive Hadamard response has b = ceil(epsilon log2 e) bits; section 4.3 prints b = epsilon.
 """
@@ -23,11 +23,11 @@ from experiments.ocms.populations import population
 from experiments.ocms.statistics import Comparison, randomness, standard_error
 
 PUBLISHED_HASHES = 2048
-"""Hash functions of CMS+HE in the author's code."""
+"""Number of hash functions of CMS+HE in the author's code."""
 
 
 def inverted(epsilon: float, m: int) -> tuple[float, float]:
-    """Return what a match and a mismatch are worth if the matrix of randomised response is inverted numerically."""
+    """Return the weights of a match and of a mismatch if the matrix of randomised response is inverted numerically."""
     odds = math.exp(epsilon)
     matrix = (np.ones((m, m)) + (odds - 1) * np.eye(m)) / (odds + m - 1)
     inverse = np.linalg.inv(matrix)
@@ -35,7 +35,7 @@ def inverted(epsilon: float, m: int) -> tuple[float, float]:
 
 
 def hash_functions(cell: Cell) -> Cell:
-    """Measure the l2 loss of CMS+HE with the author's number of hash functions, and state both theories."""
+    """Measure the l2 loss of CMS+HE with the author's number of hash functions, and return both theories."""
     people = population(cell["data"], cell["seed"]).compact()
 
     def sketch(hashes: int, seed: int = 0) -> AppleHCMS:
@@ -58,7 +58,7 @@ def hash_functions(cell: Cell) -> Cell:
 
 
 def recursive_response(epsilon: float, bits: int) -> tuple[float, float]:
-    """Return (n l2/d for spread-out data, n worst MSE) of recursive Hadamard response with 2^bits cells, d large."""
+    """Return (n l2/d for spread-out data, n worst MSE) of recursive Hadamard response, 2^bits cells, large d."""
     odds = math.exp(epsilon)
     p, q = odds / (odds + 2**bits - 1), 1 / (odds + 2**bits - 1)
     share = 2.0 ** -(bits - 1)
@@ -67,7 +67,7 @@ def recursive_response(epsilon: float, bits: int) -> tuple[float, float]:
 
 @PAPER.experiment("fairness", "Differences between the author's code, the paper's text and our code", runs=100, quick=1)
 def fairness(run: Run) -> None:
-    """Measure CMS+HE with 2,048 hash functions; compute line 44 and section 4.3's b as coded and as printed."""
+    """Measure CMS+HE with 2,048 hash functions; compute line 44 and the b of section 4.3, as coded and as printed."""
     settings = [{"data": data, "epsilon": epsilon} for data in ("zipf", "gaussian") for epsilon in EPSILONS]
     cells = run.cells(settings, hash_functions)
     run.save_table(cells, "-hashes")

@@ -1,4 +1,4 @@
-"""Which hash family when: what each costs in variance, bits, state and time."""
+"""Hash families: cost of each in variance, bits, state and time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OBJECTIVES = ("l2", "f*=0.1", "f*=0.5", "f*=1")
 
 
 def excess(cell: Cell) -> Cell:
-    """Return how far the families' variances lie above that of the best real m, and what `OCMS` chooses."""
+    """Return the excess of each family's variance over that of the best real m, and the choice of `OCMS`."""
     objective = cell["objective"]
     bound = None if objective == "l2" else float(objective.removeprefix("f*="))
     choice = ocms_choice(K, cell["epsilon"], "l2" if bound is None else "mse", bound)
@@ -34,7 +34,7 @@ def excess(cell: Cell) -> Cell:
 
 
 def in_practice(cell: Cell) -> Cell:
-    """Measure one family: the l2 loss over theory, bits, counters, and seconds to sum and to decode."""
+    """Measure one family: l2 loss over theory, bits, counters, and seconds to sum and to decode."""
     k, n = cell["k"], cell["n"]
     mechanism = sketch(cell["family"], "l2")(k, cell["epsilon"], 1, 0)
     assert isinstance(mechanism, CountMeanSketch)
@@ -63,7 +63,7 @@ def in_practice(cell: Cell) -> Cell:
 
 
 def draw_excess(cells: list[Cell]) -> Figure:
-    """Draw the excess variance against epsilon, one panel per objective."""
+    """Draw the excess variance against epsilon, with one panel per objective."""
     figure = Figure(figsize=(13, 3.9), layout="constrained")
     names = {"spread": "Spread", "linear": "linear", "prime": "prime, partition"}
     for axes, objective in zip(figure.subplots(1, len(OBJECTIVES), sharey=True), OBJECTIVES, strict=True):
@@ -84,7 +84,7 @@ def draw_excess(cells: list[Cell]) -> Figure:
 
 
 def summary(cells: list[Cell]) -> list[Cell]:
-    """Return mean and largest excess in per cent per objective and family, and how often it is chosen."""
+    """Return mean and largest excess in percent per objective and family, and how often the family is chosen."""
     rows = []
     for objective in OBJECTIVES:
         points = [cell for cell in cells if cell["objective"] == objective]
@@ -104,7 +104,7 @@ def summary(cells: list[Cell]) -> list[Cell]:
 
 @PAPER.experiment("families", "Hash families: variance, losses and cost of each", runs=10)
 def families(run: Run) -> None:
-    """Compute what the families cost in variance, and measure their losses and their collector."""
+    """Compute the families' excess variances; measure their losses and the work of the collector."""
     grid = [round(0.5 + 0.01 * step, 2) for step in range(551)]
     cells = run.cells([{"objective": o, "epsilon": epsilon} for o in OBJECTIVES for epsilon in grid], excess)
     run.save_table(cells)

@@ -13,14 +13,17 @@ from experiments.ocms.populations import population
 from experiments.ocms.statistics import Comparison, critical_z
 
 SYNTHETIC = tuple(name for name in METHODS if name not in ("SS", "OLH"))
-"""Subset selection takes too long to simulate over 100,000 values; OLH is the sketch at almost the same m."""
+"""Methods for synthetic data.
+
+Subset selection takes too long to simulate over 100,000 values. OLH is the sketch with almost the same m.
+"""
 
 SLOW = ("SS",)
-"""Simulated in a fifth of the runs."""
+"""Methods that are simulated in a fifth of the runs."""
 
 
 def verdicts(cells: list[Cell]) -> list[Cell]:
-    """Return for every cell how its l2 loss compares with theory, and whether Theorem K.1's bounds hold."""
+    """Return for each cell the comparison of its l2 loss with theory, and whether Theorem K.1's bounds are kept."""
     rows = []
     for cell in cells:
         l2 = Comparison(cell["l2"], cell["l2_error"], cell["l2_theory"])
@@ -45,7 +48,7 @@ def verdicts(cells: list[Cell]) -> list[Cell]:
 
 
 def perform(run: Run, data: str, methods: tuple[str, ...], title: str) -> None:
-    """Measure the methods' losses on one data set at every epsilon; write tables and pictures."""
+    """Measure the methods' losses on one data set at each epsilon; write tables and pictures."""
     people = population(data, run.seed)
     run.say(f"{title}: k={people.k:,}, n={people.n:,}, judged on {len(people.interest):,} values, {run.runs} runs")
     cells: list[Cell] = []

@@ -1,4 +1,4 @@
-"""Intervals for one frequency, in standard errors: Chernoff (Theorem 3.5), Bernstein, normal, and the exact law."""
+"""Intervals for one frequency, in standard errors: Chernoff (Theorem 3.5), Bernstein, normal, and exact."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def missed(n: int, p: float, distance: float) -> float:
 
 
 def half_widths(cell: Cell) -> Cell:
-    """Return the half-widths at f = 0 in standard errors, and how often each interval really misses."""
+    """Return the half-widths at f = 0 in standard errors, and the exact miss probability of each interval."""
     mechanism = sketch("prime", cell["mode"])(cell["k"], cell["epsilon"], 1, 0)
     assert isinstance(mechanism, CountMeanSketch)
     n, failure = cell["n"], cell["failure"]
@@ -65,7 +65,7 @@ def half_widths(cell: Cell) -> Cell:
 
 
 def draw_half_widths(cells: list[Cell]) -> Figure:
-    """Draw half-widths against epsilon, one panel per mode and n."""
+    """Draw half-widths against epsilon, with one panel per mode and n."""
     figure = Figure(figsize=(13, 4.2), layout="constrained")
     shown = (("l2", 10_000), ("l2", 1_000_000), ("mse", 1_000_000))
     for axes, (mode, n) in zip(figure.subplots(1, len(shown), sharey=True), shown, strict=True):

@@ -1,4 +1,4 @@
-"""Figure 4 of the paper: the three losses on the clicks of Kosarak, and on the clicks as the paper counted them."""
+"""Figure 4 of the paper: the three losses on the clicks of Kosarak, and on the clicks with separators counted."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from experiments.ocms.figures import SYNTHETIC, perform
 from experiments.ocms.paper import PAPER
 
 REAL = tuple(name for name in SYNTHETIC if "prime" not in name)
-"""The prime family compares every report with every value: 2e10 comparisons per run on the Kosarak prefix."""
+"""Methods without the prime family, whose reports are all compared with all values: 2e10 comparisons per run here."""
 
 SEPARATED = ("OCMS", "OCMS-MSE", "HE", "CMS+HE", "RHR")
 
@@ -22,5 +22,5 @@ def kosarak(run: Run) -> None:
     "kosarak-separators", "Figure 4 with separators counted as values, as the paper's numbers suggest", runs=100
 )
 def kosarak_separators(run: Run) -> None:
-    """Measure the three losses on the Kosarak prefix with a sequence file's separators among the values."""
+    """Measure the three losses on the Kosarak prefix with a sequence file's separators as values."""
     perform(run, "kosarak-separators", SEPARATED, "Kosarak prefix, separators counted as values")

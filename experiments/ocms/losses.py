@@ -1,4 +1,4 @@
-"""Measured losses of one mechanism on one data set, beside their theory."""
+"""Measured losses of one mechanism on one data set, and their theory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from experiments.ocms.statistics import maximum_error, randomness, standard_erro
 
 
 def losses(cell: Cell) -> Cell:
-    """Measure a cell {data, method, epsilon, runs, seed}: see `measure`."""
+    """Measure a cell {data, method, epsilon, runs, seed}; see `measure`."""
     return measure(cell, population(cell["data"], cell["seed"]))
 
 
@@ -32,11 +32,12 @@ def estimated(mechanism: Oracle, people: Population, rng: SimulationRandomness) 
 
 
 def measure(cell: Cell, people: Population) -> Cell:
-    """Return the losses of the paper's section 6 over the values of interest, and what theory says.
+    """Return the losses of the paper's section 6 over the values of interest, and their theory.
 
-    worst_mse is eq. (19), the largest of the values' mean squared errors over the runs; l1 and l2 are means over the
-    runs of the sums over the values. Theory: worst_theory the largest variance, worst_upper the bound of Theorem K.1;
-    l1_theory for normal errors, l1_bound by Cauchy-Schwarz; l2_theory the sum of variances at the realised frequencies.
+    worst_mse is eq. (19), the largest of the values' mean squared errors over the runs. l1 and l2 are means over the
+    runs of sums over the values. Theory: worst_theory is the largest variance, and worst_upper the bound of Theorem
+    K.1. l1_theory is for normal errors, and l1_bound follows from Cauchy-Schwarz. l2_theory is the sum of the variances
+    at the realised frequencies.
     """
     started = time.process_time()
     method = METHODS[cell["method"]]

@@ -1,4 +1,4 @@
-"""The mechanisms that the paper compares, and some that it does not, with the theory of their errors."""
+"""Mechanisms of the paper's comparison, and some others, with the theory of their errors."""
 
 from __future__ import annotations
 
@@ -24,8 +24,11 @@ Build = Callable[[int, float, int, int], Oracle]
 """(k, epsilon, f*, seed of public hash functions) -> mechanism."""
 
 HASHES, CELLS = 1024, 1024
-"""Apple's sketches here: hash functions and cells. The deployments' 65,536 functions would bias 64 times less (in
-square); here the bias is at most a few per cent of the variance, and part of the theory."""
+"""Numbers of hash functions and of cells of Apple's sketches here.
+
+The deployments' 65,536 functions would have a 64 times smaller squared bias. Here the bias is at most a few percent of
+the variance, and is part of the theory.
+"""
 
 
 @dataclass(frozen=True)
@@ -39,11 +42,12 @@ class Method:
     build : callable
         See `Build`.
     group : str
-        What it is equivalent to, for colours: "ocms", "mse", "sue", "he" or "rhr".
+        Group of equivalent mechanisms, for colours: "ocms", "mse", "sue", "he" or "rhr".
     unstructured : bool
-        Whether its law does not depend on the numbering of the values, so that values nobody has may be left out.
+        Whether its distribution is independent of the numbering of the values, so that values without holders may be
+        left out.
     seeded : bool
-        Whether it has public hash functions that every repetition draws anew.
+        Whether it has public hash functions, which each repetition draws anew.
     """
 
     name: str
@@ -54,7 +58,7 @@ class Method:
 
 
 def sketch(family: str, mode: Mode) -> Build:
-    """Return the builder of the optimised sketch on one family."""
+    """Return the builder of the optimised sketch with one family."""
 
     def build(k: int, epsilon: float, max_frequency: int, _: int) -> Oracle:
         bound = None if mode == "l2" else max_frequency
@@ -86,10 +90,11 @@ METHODS = {
 
 
 def variances(mechanism: Oracle, people: Population) -> NDArray[np.float64]:
-    """Return the mean squared errors that theory gives for the values of interest, float64[q].
+    """Return the theoretical mean squared errors of the values of interest, float64[q].
 
-    The variance at the realised frequency. Recursive Hadamard response: at the realised frequency of the value's
-    companions too. Apple's sketches: plus the squared bias, in the mean over their hash functions.
+    The result is the variance at the realised frequency. For recursive Hadamard response it is also at the realised
+    frequency of the value's companions. For Apple's sketches it includes the squared bias, averaged over their hash
+    functions.
     """
     n, f = people.n, people.frequencies
     absent, present = mechanism.variance(0.0, n), mechanism.variance(1.0, n)
@@ -109,10 +114,10 @@ def variances(mechanism: Oracle, people: Population) -> NDArray[np.float64]:
 
 
 def worst_l2(mechanism: Oracle) -> float:
-    """Return the largest sum of all k variances over all data, in units of 1/n.
+    """Return the largest sum of all k variances over all data sets, in units of 1/n.
 
-    The variance is affine in the frequency, and frequencies sum to one: (k-1) variances at 0 and one at 1 for any data.
-    Recursive Hadamard response: everybody holds a value of a largest class.
+    The variance is affine in the frequency, and frequencies sum to one. For any data, the sum is therefore (k-1)
+    variances at 0 and one at 1. For recursive Hadamard response, all contributors hold a value of a largest class.
     """
     k = mechanism.k
     if isinstance(mechanism, RecursiveHadamard):
@@ -126,7 +131,7 @@ def worst_l2(mechanism: Oracle) -> float:
 
 
 def worst_mse(mechanism: Oracle) -> float:
-    """Return the largest variance of one estimate over all data, in units of 1/n."""
+    """Return the largest variance of one estimate over all data sets, in units of 1/n."""
     if isinstance(mechanism, RecursiveHadamard):
         return mechanism.worst_variance(1)
     return max(mechanism.variance(0.0, 1), mechanism.variance(1.0, 1))

@@ -1,4 +1,4 @@
-"""How docs/papers/ocms.md quotes the results of these experiments."""
+"""Quotations of these experiments in docs/papers/ocms.md."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def each(values: Iterable[str]) -> str:
 
 
 def row(*cells: str) -> str:
-    """Return a row of a table."""
+    """Return a row of a table in Markdown."""
     return f"| {' | '.join(cells)} |"
 
 
 def verdicts(r: Results, data: str, column: str, keep: Callable[[str], bool] = lambda _: True) -> list[float]:
-    """Return a column of a data set's verdicts, of the methods to keep."""
+    """Return a column of a data set's verdicts, for the methods to keep."""
     return [float(one[column]) for one in r.rows(f"{data}-verdicts") if keep(one["method"])]
 
 
@@ -100,7 +100,7 @@ def _losses(r: Results) -> list[str]:
     )
 
     def apart(epsilon: int) -> float:
-        """Return by how many standard errors HE's measured worst MSE exceeds RHR's, on the clicks."""
+        """Return the difference between HE's and RHR's measured worst MSE on the clicks, in standard errors."""
         mine, its = (
             [r.value("kosarak", column, method=method, epsilon=epsilon) for column in ("worst mse", "worst error")]
             for method in ("RHR", "HE")
@@ -345,7 +345,7 @@ def _intervals(r: Results) -> list[str]:
 
 
 def errata_rows() -> list[dict[str, str]]:
-    """Return the page's table of errata: a number of `errata.csv` stands for {}, the one beside it for {beside}."""
+    """Return the page's table of errata; {} is the number of `errata.csv`, and {beside} the number beside it."""
     path = Path(__file__).with_name("errata.json")
     rows: list[dict[str, str]] = json.loads(path.read_text(encoding="utf-8"))
     return rows
@@ -620,7 +620,7 @@ STATED = {
     "means of 100 runs, so the largest mean": _SETTING,
     "At seed 2 the l2 losses are .958 to 1.046 times": "results/ocms/seeds.csv",
 }
-"""Text of the page with numbers that no experiment measured."""
+"""Text of the page with numbers that no experiment measures."""
 
 STATED |= {
     text.strip(): where

@@ -1,4 +1,4 @@
-"""The paper's experiments by name, and the numbers to compare with."""
+"""The paper's experiments by name, and its numbers for comparison."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EPSILONS = (1, 2, 3, 4, 5)
 
 
 def expected() -> dict[str, Any]:
-    """Return the numbers to compare with: what the paper states, from its text and tables."""
+    """Return the paper's numbers for comparison, from its text and tables."""
     path = Path(__file__).with_name("expected.json")
     numbers: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return numbers

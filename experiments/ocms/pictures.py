@@ -1,4 +1,4 @@
-"""Pictures of losses: colours safe for colour-blind readers, markers by mechanism, labels at the lines."""
+"""Pictures of losses: colours for colour-blind readers, one marker per mechanism, labels at the lines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COLOURS = {"ocms": "#0072B2", "mse": "#009E73", "sue": "#CC79A7", "he": "#E69F00
 """From the palette of Okabe and Ito."""
 
 LABELS = {"ocms": "OCMS", "mse": "OCMS-MSE", "sue": "SUE", "he": "HE", "rhr": "RHR"}
-"""What a group's line is called: the mechanism whose theory it shows."""
+"""Name of a group's line: the mechanism whose theory the line shows."""
 
 MARKERS = {
     "OCMS": "o",
@@ -34,7 +34,7 @@ MARKERS = {
 }
 
 SPACING = 0.042
-"""Distance on the epsilon axis of the mechanisms' markers at one epsilon, so that they do not hide each other."""
+"""Distance on the epsilon axis between the mechanisms' markers at one epsilon, so that no marker hides another."""
 
 QUANTITIES = (
     ("worst_mse", "worst_theory", "worst-case MSE"),
@@ -52,9 +52,9 @@ def bare(axes: Axes) -> None:
 
 
 def label_lines(axes: Axes, labels: Sequence[tuple[float, float, str, str]], apart: float, same: float = 1.04) -> None:
-    """Write (x, y, text, colour) labels right of lines' ends on a logarithmic axis.
+    """Write (x, y, text, colour) labels at the right ends of lines on a logarithmic axis.
 
-    Labels are pushed apart to at least the ratio `apart`; lines that end within the ratio `same` share one label.
+    Labels are moved apart to at least the ratio `apart`. Lines that end within the ratio `same` share one label.
     """
     placed, shared = 0.0, list[tuple[float, float, str, str]]()
     for x, y, text, colour in sorted(labels, key=lambda label: label[1]):
@@ -143,7 +143,7 @@ def draw_losses(cells: Sequence[Cell], title: str) -> Figure:
 
 
 def draw_ratios(cells: Sequence[Cell], title: str) -> Figure:
-    """Draw measured over calculated l2 loss with two standard errors, one row per mechanism."""
+    """Draw measured over calculated l2 loss with two standard errors, in one row per mechanism."""
     methods = [name for name in METHODS if _of(cells, name)]
     figure = Figure(figsize=(8, 0.42 * len(methods) + 1.5), layout="constrained")
     axes = figure.subplots()

@@ -1,8 +1,8 @@
-"""f* from a pilot, after Theorem 3.7: how often its bound fails, and what the second phase gains.
+"""Bound f* from a pilot, after Theorem 3.7: how often the bound fails, and the gain of the second phase.
 
-A tenth of the contributors answer with the sketch for the mean error; its reports bound the largest frequency, and the
-others answer with the sketch for that bound (`deniable.oracles.max_frequency_bound`, `learn_sketch`). Both are drawn
-from one population, in which one value has the frequency `top` and all others are equally rare.
+A tenth of the contributors answer with the sketch for the mean error. Their reports bound the largest frequency. The
+others answer with the sketch for that bound (`deniable.oracles.max_frequency_bound`, `learn_sketch`). All contributors
+are drawn from one population, in which one value has the frequency `top` and all others are equally rare.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from experiments.ocms.statistics import randomness, standard_error
 
 K, PILOT, OTHERS, CONFIDENCE = 1000, 1000, 9000, 0.95
 TOPS = (0.001, 0.1, 0.5)
-"""Frequency of the commonest value: as rare as all others, a tenth, and half."""
+"""Frequency of the commonest value: equal to that of all others, a tenth, and half."""
 
 
 def failure(epsilon: float, top: float) -> float:
-    """Return the exact probability that the commonest value's own limit is too low, at least that of the bound."""
+    """Return the exact probability that the commonest value's own limit is too low; the bound fails no more often."""
     mechanism = OCMS(K, epsilon)
     p1, p0 = map(float, mechanism.support_probabilities)
     low, high = 0, PILOT
@@ -82,7 +82,7 @@ def two_phases(cell: Cell) -> Cell:
     "pilot", "Bound f* from a pilot: how often it fails, and the gain in the second phase", runs=2000, quick=2
 )
 def pilot(run: Run) -> None:
-    """Measure a pilot's bound and the second phase's largest error; state the price of a bound that fails."""
+    """Measure a pilot's bound and the second phase's largest error; print the cost of a bound that fails."""
     settings = [{"epsilon": epsilon, "top": top} for epsilon in (1, 3, 5) for top in TOPS]
     rows = run.cells(settings, two_phases)
     for row in rows:

@@ -1,4 +1,4 @@
-"""The data sets of the paper's section 6, as counts of a dictionary's values."""
+"""The data sets of the paper's section 6, as counts of the values of a dictionary."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KOSARAK = "kosarak_first100k.dat.gz"
 """The first 100,000 lines (users) of the click stream Kosarak, which has 990,002."""
 
 SPACING = 128
-"""Zipf codes are multiples of this: in recursive Hadamard response with up to 8 bits they share their low bits."""
+"""Zipf codes are multiples of this number, so that they share their low bits in recursive Hadamard response."""
 
 
 @dataclass(frozen=True)
@@ -26,13 +26,13 @@ class Population:
     Parameters
     ----------
     name : str
-        Its name.
+        Name of the data set.
     counts : int64[k]
         Number of contributors who hold each value of the dictionary.
     interest : int64[q]
-        The codes whose estimates are judged.
+        Codes whose estimates are measured.
     max_frequency : int
-        What the collector knows beforehand about the largest frequency, f* of the paper: 0 or 1.
+        Advance knowledge of the collector about the largest frequency, f* of the paper: 0 or 1.
     """
 
     name: str
@@ -56,9 +56,10 @@ class Population:
         return self.counts / self.n
 
     def compact(self) -> Population:
-        """Return the same contributors over the values that occur or are of interest, numbered anew.
+        """Return the same contributors over the values that occur or are of interest, with new numbers.
 
-        For mechanisms whose law does not depend on how values are numbered, or how many others there are.
+        Use it for mechanisms whose distribution does not depend on the numbering of values or on the number of other
+        values.
         """
         wanted = self.counts > 0
         wanted[self.interest] = True
@@ -67,9 +68,10 @@ class Population:
 
 
 def zipf(seed: int, k: int = 100_000, n: int = 10_000, interest: int = 100) -> Population:
-    """Draw n contributors whose r-th commonest value has probability proportional to 1/r^2 (section 6.1).
+    """Draw n contributors; the r-th commonest value has probability proportional to 1/r^2 (section 6.1).
 
-    The r-th commonest value has code 128 (r-1): all share their low bits, the worst for recursive Hadamard response.
+    The r-th commonest value has code 128 (r-1). All codes share their low bits, which is the worst case of recursive
+    Hadamard response.
     """
     codes = np.arange(0, k, SPACING)
     weights = 1.0 / np.arange(1, len(codes) + 1) ** 2
@@ -96,9 +98,9 @@ def _kosarak_clicks() -> tuple[NDArray[np.int64], int]:
 
 
 def kosarak(interest: int = 1000) -> Population:
-    """Return every click of the Kosarak prefix as one contributor; page p is code p - 1.
+    """Return each click of the Kosarak prefix as one contributor; page p has code p - 1.
 
-    A prefix: 100,000 of 990,002 lines, and a tenth of the clicks. Judged on the commonest pages.
+    The prefix has 100,000 of 990,002 lines and a tenth of the clicks. Errors are measured on the commonest pages.
     """
     clicks, _ = _kosarak_clicks()
     counts = clicks[1:]
@@ -108,8 +110,9 @@ def kosarak(interest: int = 1000) -> Population:
 def kosarak_with_separators(k: int = 26_000, share: int = 10, interest: int = 1000) -> Population:
     """Return the prefix with a sequence file's separators among the values, which the paper's numbers fit.
 
-    Its numbers fit a file that ends every click with -1 and every line with -2, both counted as values: code = number
-    + 2. A tenth of the prefix's counts (a hundredth of the full file's) is kept, values that round to 0 are dropped.
+    The paper's numbers fit a file that ends each click with -1 and each line with -2, with both counted as values: code
+    = number + 2. A tenth of the prefix's counts (a hundredth of the full file's) is kept, and values that round to 0
+    are dropped.
     """
     clicks, lines = _kosarak_clicks()
     numbers = np.concatenate([[lines, clicks.sum()], [0], clicks[1:]])
@@ -119,14 +122,14 @@ def kosarak_with_separators(k: int = 26_000, share: int = 10, interest: int = 10
 
 
 def companions(k: int = 100_000, n: int = 10_000, interest: int = 100) -> Population:
-    """Return n contributors who all hold value 0, judged on values that share its low bits: the worst case of RHR."""
+    """Return n contributors who all hold value 0, measured on values with the same low bits: the worst case of RHR."""
     counts = np.zeros(k, dtype=np.int64)
     counts[0] = n
     return Population("companions", counts, SPACING * np.arange(1, interest + 1))
 
 
 def spread_out(k: int = 100_000, n: int = 10_000, interest: int = 100) -> Population:
-    """Return n contributors with n different values, evenly spaced but for the last bits, judged where nobody is."""
+    """Return n contributors with n different values, evenly spaced but for the last bits, measured on other values."""
     counts = np.zeros(k, dtype=np.int64)
     held = np.random.default_rng(3).choice(np.setdiff1d(np.arange(k), SPACING * np.arange(interest)), n, replace=False)
     counts[held] = 1

@@ -1,9 +1,9 @@
-"""Sections 5.2 and 5.3: how few random bits assign all hash functions, and what a client group saves.
+"""Sections 5.2 and 5.3: the few random bits that assign all hash functions, and the savings of a client group.
 
-Theorem 5.2 asks of the assignment of hash functions to contributors that it be *pairwise* independent, which some
-thirty bits provide for any number of contributors: s(i) = b0 + b1 i over a field with as many elements as there are
-functions. Here that is done: contributor i gets function number s(i) of the prime family. Nobody holds the target and
-everybody the same other value, so that the number of collisions is all that matters.
+Theorem 5.2 requires a *pairwise* independent assignment of hash functions to contributors. Some thirty bits suffice for
+any number of contributors: s(i) = b0 + b1 i over a field with as many elements as there are functions. Here contributor
+i gets function number s(i) of the prime family. No contributor holds the target, and all hold the same other value, so
+that only the number of collisions matters.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from experiments.ocms.statistics import standard_error
 Codes = NDArray[np.int64]
 
 M, PRIME = 4, 101
-"""Cells, and the field of the family: 101^2 functions, numbered by GF(101^2)."""
+"""Number of cells, and field of the family: 101^2 functions, numbered by GF(101^2)."""
 
 FUNCTIONS = PRIME * PRIME
 
@@ -30,7 +30,8 @@ FUNCTIONS = PRIME * PRIME
 def numbered(contributors: Codes, coefficients: tuple[int, ...], prime: int = PRIME) -> tuple[Codes, Codes]:
     """Return the functions (a0, a1) = b + c i of contributors i, in the field of prime^2 elements.
 
-    Elements are x + y t with t^2 = 2, which is no square modulo 5 or 101; i is the element (i mod prime, i // prime).
+    Elements are x + y t with t^2 = 2, which is not a square modulo 5 or 101. The number i stands for the element (i mod
+    prime, i // prime).
     """
     b0, b1, c0, c1 = coefficients
     x, y = contributors % prime, contributors // prime
@@ -46,7 +47,7 @@ def assigned(kind: str, n: int, rng: np.random.Generator) -> tuple[Codes, Codes]
 
 
 def errors(cell: Cell) -> Cell:
-    """Measure the estimate of a frequency that is 0, in calculated standard errors, over many assignments."""
+    """Measure the estimate of a frequency of 0, in theoretical standard errors, over many assignments."""
     n, odds = cell["n"], math.exp(cell["epsilon"])
     keep = odds / (odds + M - 1)
     q, r = divmod(PRIME, M)
@@ -73,13 +74,13 @@ def errors(cell: Cell) -> Cell:
 
 
 LISTED_M, LISTED_PRIME = 5, 11
-"""Cells and field of the family whose assignments are all listed: 121 functions, 14,641 assignments."""
+"""Number of cells and field of the family whose assignments are all listed: 121 functions, 14,641 assignments."""
 
 
 def listed(kind: str, n: int, epsilon: float, m: int = LISTED_M, prime: int = LISTED_PRIME) -> Cell:
-    """Return the exact law of the same estimate by listing every pairwise independent assignment; nothing is random.
+    """Return the exact distribution of the same estimate by listing all pairwise independent assignments.
 
-    Of independent assignments the number of matches is binomial.
+    Nothing is random. For independent assignments, the number of matches is binomial.
     """
     odds = math.exp(epsilon)
     keep = odds / (odds + m - 1)
@@ -116,7 +117,7 @@ def listed(kind: str, n: int, epsilon: float, m: int = LISTED_M, prime: int = LI
 
 
 def traffic(d: int, n: int, epsilon: float) -> Cell:
-    """Return the bits between collector and contributors, per contributor, as section 5.3 counts, and Spread's."""
+    """Return the bits between collector and contributors, per contributor: as counted in section 5.3, and Spread's."""
     nats = epsilon * math.log2(math.e)
     spread = CountMeanSketch(d, epsilon, family="spread")
     return {
@@ -133,7 +134,7 @@ def traffic(d: int, n: int, epsilon: float) -> Cell:
     "random-bits", "Sections 5.2 and 5.3: assignments from few random bits; client groups", runs=20_000, quick=20
 )
 def random_bits(run: Run) -> None:
-    """Measure variance and tails of the estimate under pairwise independent assignments; count the bits of groups."""
+    """Measure variance and tails of the estimate with pairwise independent assignments; count the bits of groups."""
     settings = [
         {"kind": kind, "n": n, "epsilon": epsilon}
         for epsilon in (1, 4)

@@ -1,9 +1,9 @@
-"""Section 3.4: the unbiased sketch over RAPPOR's two noises, and its limit of many cells.
+"""Section 3.4: the unbiased sketch over RAPPOR's two kinds of noise, and its limit for many cells.
 
 A contributor draws a hash function of the prime family and reports the one-hot encoding of the cell, m noisy bits:
 symmetric RAPPOR flips each with the same probability, asymmetric RAPPOR keeps a 1 with probability 1/2. A report
-supports x if the bit of h(x) is set. Hashing is unbiased here, and adds variance: two values that share a cell share
-its bit. Without hashing (m without bound) the two are `SUE` and `OUE`.
+supports x if the bit of h(x) is set. Hashing is unbiased here, but adds variance, because two values in one cell share
+its bit. Without hashing (in the limit of large m), the two sketches are `SUE` and `OUE`.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from experiments.ocms.paper import PAPER
 from experiments.ocms.statistics import Comparison, standard_error
 
 N, PRIME, HELD = 1000, 10_007, 0.3
-"""Contributors; the field; the share of them that hold value 0. All others hold value 1; value 2 is asked for, too."""
+"""Number of contributors; the field; the share of value 0. All others hold value 1. Value 2 is also estimated."""
 
 CELLS = (2, 8, 64, 1024, 0)
-"""0: no hashing, the limit."""
+"""Numbers of cells; 0 is the limit without hashing."""
 
 BATCH = 200
-"""Repetitions at a time."""
+"""Number of repetitions at a time."""
 
 
 def kept(kind: str, epsilon: float) -> tuple[float, float]:
-    """Return (p, q): probability that the bit of the own cell is set, and of any other."""
+    """Return (p, q): the probability that the bit of the own cell is set, and of any other cell."""
     odds = math.exp(epsilon)
     if kind == "sRP":
         return math.sqrt(odds) / (math.sqrt(odds) + 1), 1 / (math.sqrt(odds) + 1)
@@ -37,7 +37,7 @@ def kept(kind: str, epsilon: float) -> tuple[float, float]:
 
 
 def collision(m: int, prime: int = PRIME) -> float:
-    """Return the collision probability of the prime family (eq. (16)); 0 without hashing."""
+    """Return the collision probability of the prime family (eq. (16)), or 0 without hashing."""
     if m == 0:
         return 0.0
     q, r = divmod(prime, m)
@@ -45,7 +45,7 @@ def collision(m: int, prime: int = PRIME) -> float:
 
 
 def variance(kind: str, epsilon: float, f: float, share: float) -> float:
-    """Return n Var f^ of the sketch (eq. (10)) from its support probabilities, `share` the collision probability."""
+    """Return n Var f^ of the sketch (eq. (10)) from its support probabilities and the collision probability `share`."""
     p, q = kept(kind, epsilon)
     p0 = share * p + (1 - share) * q
     return (f * p * (1 - p) + (1 - f) * p0 * (1 - p0)) / (p - p0) ** 2
@@ -58,7 +58,7 @@ def cells_within(kind: str, epsilon: float, tau: float) -> int:
 
 
 def supported(kind: str, epsilon: float, m: int, runs: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Return how many of N reports support value 0 and value 2, int64[runs, 2]; value 2 nobody holds."""
+    """Return how many of N reports support value 0 and value 2, int64[runs, 2]; no contributor holds value 2."""
     p, q = kept(kind, epsilon)
     holders = round(HELD * N)
     if m == 0:
@@ -74,7 +74,7 @@ def supported(kind: str, epsilon: float, m: int, runs: int, rng: np.random.Gener
 
 
 def errors(cell: Cell) -> Cell:
-    """Measure n times the squared error at a frequency of 0, and of .3, beside eq. (10)."""
+    """Measure n times the squared error at frequencies of 0 and .3, and compare with eq. (10)."""
     kind, epsilon, m = cell["kind"], cell["epsilon"], cell["m"]
     rng = np.random.default_rng([cell["seed"], epsilon, m, kind == "sRP"])
     counts = [
@@ -107,7 +107,7 @@ def errors(cell: Cell) -> Cell:
 
 @PAPER.experiment("rappor", "Section 3.4: the unbiased sketch over RAPPOR, by number of cells", runs=20_000, quick=20)
 def rappor(run: Run) -> None:
-    """Measure the sketch over both noises for growing m; say how many cells the limit takes."""
+    """Measure the sketch with both kinds of noise for growing m; print the number of cells close to the limit."""
     settings = [
         {"kind": kind, "epsilon": epsilon, "m": m} for kind in ("sRP", "aRP") for epsilon in (1, 3) for m in CELLS
     ]

@@ -1,4 +1,4 @@
-"""The worst case of recursive Hadamard response: everybody holds a value with the same low bits (section 4.3)."""
+"""Worst case of recursive Hadamard response: all contributors hold values with the same low bits (section 4.3)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ COMPARED = ("RHR", "HE", "OCMS", "OCMS-MSE")
 
 @PAPER.experiment("rhr", "Worst case of recursive Hadamard response", runs=100, quick=2)
 def rhr(run: Run) -> None:
-    """Measure the error at values nobody holds, when everybody holds a companion and when nobody in particular does."""
+    """Measure the error at values without holders: for contributors with companions of these values, and for others."""
     settings = [
         {"data": data, "method": method, "epsilon": epsilon}
         for data in ("companions", "spread-out")

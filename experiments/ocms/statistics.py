@@ -1,4 +1,4 @@
-"""How a measured number is held against a calculated one, or against somebody else's measurement."""
+"""Comparison of a measured number with a calculated one, or with another measurement."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from experiments.harness import Cell
 
 
 def randomness(cell: Cell, run: int, purpose: str = "") -> SimulationRandomness:
-    """Return the source of one repetition of one cell, different for every setting, repetition and purpose."""
+    """Return the randomness of one repetition of one cell, different for each setting, repetition and purpose."""
     text = repr((sorted((key, str(value)) for key, value in cell.items() if key != "runs"), run, purpose))
     return SimulationRandomness(int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big"))
 
@@ -37,7 +37,7 @@ def upper_factor(values: int, runs: int, failure: float = 0.05) -> float:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A measured number beside an expected one.
+    """A measured number and its expected value.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class Comparison:
 
     @property
     def z(self) -> float:
-        """The difference in its standard errors; infinite if both are exact and differ."""
+        """Difference in its standard errors; infinite if both numbers are exact and differ."""
         scale = math.hypot(self.error, self.expected_error)
         difference = self.measured - self.expected
         if scale > 0:
@@ -62,12 +62,12 @@ class Comparison:
         return math.copysign(math.inf, difference) if difference else 0.0
 
     def agrees(self, comparisons: int = 1, family_wise: float = 0.01) -> bool:
-        """Whether the difference is chance, at a family-wise error over this many comparisons (Bonferroni)."""
+        """Return whether chance can explain the difference, at a family-wise error (Bonferroni)."""
         return abs(self.z) <= critical_z(comparisons, family_wise)
 
 
 def critical_z(comparisons: int, family_wise: float = 0.01) -> float:
-    """Return the |z| that none of so many correct comparisons exceeds, except with probability `family_wise`.
+    """Return the |z| that none of this many correct comparisons exceeds, except with probability `family_wise`.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def critical_z(comparisons: int, family_wise: float = 0.01) -> float:
 
 
 def rounding_error(printed: str) -> float:
-    """Return the standard deviation of what rounding to the printed digits took away: half a unit over sqrt 3.
+    """Return the standard deviation of the error of rounding to the printed digits: half a unit over sqrt 3.
 
     Examples
     --------
@@ -91,12 +91,12 @@ def rounding_error(printed: str) -> float:
 
 
 def standard_error(samples: NDArray[np.float64]) -> float:
-    """Return the standard error of the samples' mean (infinite for a single one)."""
+    """Return the standard error of the samples' mean; infinite for one sample."""
     return float(samples.std(ddof=1) / math.sqrt(len(samples))) if len(samples) > 1 else math.inf
 
 
 def maximum_error(squares: NDArray[np.float64], resamples: int = 200) -> float:
-    """Return the standard error of the largest column mean of squares[runs, values], by bootstrap over the runs."""
+    """Return the standard error of the largest column mean of squares[runs, values], by bootstrap over runs."""
     rng = np.random.default_rng(1)
     runs = len(squares)
     drawn = rng.multinomial(runs, np.full(runs, 1 / runs), size=resamples)

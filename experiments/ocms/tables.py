@@ -1,4 +1,4 @@
-"""Tables I and II of the paper with exact constants: what the library computes beside what the paper states."""
+"""Tables I and II of the paper with exact constants: the library's values beside the paper's."""
 
 from __future__ import annotations
 
@@ -41,21 +41,25 @@ PRECISION: dict[str, tuple[str, Formula | None, Formula | None]] = {
     "PGR": ("PGR", None, None),
     "Spread": ("Spread, MSE", None, None),
 }
-"""RHR: the paper has the order Theta(d/min(eps, eps^2)) only, and its MSE entry is a lower bound. PGR, Spread: ours."""
+"""Formulas of Table I.
+
+For RHR the paper has the order Theta(d/min(eps, eps^2)) only, and its MSE entry is a lower bound. The entries for PGR
+and Spread are ours.
+"""
 
 L2_METHODS = {"OCMS+RR": "OCMS (prime)", "a-RP": "OUE", "RP": "SUE", "Spread": "Spread"}
-"""Rows whose l2 mechanism has another name; for l2 the optimised sketch has another m than for the MSE."""
+"""Rows with another mechanism for l2; there, the optimised sketch has another m than for the MSE."""
 
 SPREAD: dict[str, Build] = {"Spread": sketch("spread", "l2"), "Spread, MSE": sketch("spread", "mse")}
 
 
 def build(name: str, d: int, epsilon: float) -> Oracle:
-    """Return a mechanism of the tables by its name; f* = 1."""
+    """Return a mechanism of the tables by its name, with f* = 1."""
     return (SPREAD[name] if name in SPREAD else METHODS[name].build)(d, epsilon, 1, 0)
 
 
 def precision(cell: Cell) -> Cell:
-    """Return one cell of Table I: exact l1 bound, l2 and worst-case MSE, without 1/n, and ratios to the paper's."""
+    """Return one cell of Table I: exact l1 bound, l2 and worst-case MSE without 1/n, and ratios to the paper's."""
     row: str = cell["row"]
     d, epsilon = cell["d"], cell["epsilon"]
     mse_method, l2_formula, mse_formula = PRECISION[row]
@@ -98,7 +102,7 @@ COMMUNICATION: dict[str, tuple[str, str, Callable[[float, float], float] | None]
 
 
 def communication(cell: Cell) -> Cell:
-    """Return one cell of Table II: bits per report as implemented, and the paper's statement evaluated in bits."""
+    """Return one cell of Table II: bits per report as implemented, and by the paper's formula."""
     method, _, formula = COMMUNICATION[cell["row"]]
     values: Cell = {"bits": build(method, cell["d"], cell["epsilon"]).report_bits}
     if formula is not None:

@@ -1,4 +1,4 @@
-"""Theorem 3.7: what it costs to believe in a bound f* on all frequencies that does not hold."""
+"""Theorem 3.7: the error when a bound f* on all frequencies is assumed and is wrong."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ TRUE = (0.3, 1.0)
 
 
 def delta_mse(bound: float, odds: float) -> float:
-    """Return the paper's Delta_MSE, for an f* of at most one half."""
+    """Return the paper's Delta_MSE, for f* of at most one half."""
     return math.sqrt(odds * ((1 - bound) * odds + bound) * (bound * odds + 1 - bound))
 
 
 def believed_mse(bound: float, odds: float) -> float:
-    """Return n times the worst-case MSE of Theorem 3.6, a real number of cells."""
+    """Return n times the worst-case MSE of Theorem 3.6, for a real number of cells."""
     return 2 * (delta_mse(bound, odds) + odds) / (odds - 1) ** 2
 
 
 def squares(cell: Cell) -> Cell:
-    """Measure n times the squared error of the commonest value's estimate; two values are held."""
+    """Measure n times the squared error for the commonest of two values."""
     odds = math.exp(cell["epsilon"])
     mechanism = sketch("prime", "mse")(K, cell["epsilon"], cell["believed"], 0)
     assert isinstance(mechanism, CountMeanSketch)
@@ -56,7 +56,7 @@ def squares(cell: Cell) -> Cell:
 
 @PAPER.experiment("wrong-bound", "Theorem 3.7: error when frequencies exceed the bound f*", runs=400, quick=2)
 def wrong_bound(run: Run) -> None:
-    """Measure the error at the commonest value when the sketch was made for a smaller f*."""
+    """Measure the error for the commonest value when the sketch was made for a smaller f*."""
     settings = [
         {"epsilon": epsilon, "believed": believed, "true": true}
         for epsilon in (1, 3, 5)
