@@ -91,9 +91,9 @@ def checked_oracles(
 def best_oracle(k: int, epsilon: EpsilonLike) -> Oracle:
     """Return the oracle with the least mean squared error over the k values (the least variance at f = 1/k).
 
-    The function compares GRR, SubsetSelection and Spread. SubsetSelection is never worse than OUE, and its reports are
-    shorter. If two oracles are equally good, the oracle with fewer bits per report is chosen. If they also have equally
-    many bits, the simpler oracle is chosen.
+    The function compares GRR, SubsetSelection and Spread. It leaves out OUE, because at f = 1/k SubsetSelection has a
+    smaller variance than OUE. If two oracles are equally good, the oracle with fewer bits per report is chosen. If they
+    also have equally many bits, the simpler oracle is chosen.
 
     Parameters
     ----------
