@@ -51,7 +51,7 @@ PAGE = Page(
     stated={
         "Differential Privacy (2025)": "the paper's year",
         "every single output has a probability of at most .001": "a thousand stamps",
-        "There are 202,599 labelled faces": "the number of rows of CelebA",
+        "The labels of 202,599 faces": "the number of rows of CelebA",
         "at most 26 binary attributes. A table of 26": "`MAX_TOTAL_STATES`",
         "and memory of a table of 24": "the larger of the two examples",
         "(Chow, Liu 1968)": "a reference",
