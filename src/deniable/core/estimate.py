@@ -614,9 +614,9 @@ class Estimate(Questions, Shown):
                 "no interval can allow for malicious contributors in this estimate, because the influence of one "
                 "report on the estimate is not determined. Leave out malicious to get an interval"
             )
-        # The share is read as a decimal, so that 0.29 of 100 is 29. Malicious contributors choose what they report, so
-        # all of them may report this attribute.
-        lying = math.floor(Fraction(str(malicious)) * self.contributors)
+        # The share is read as a simple fraction, so that 0.29 of 100 is 29 and 1/3 of 30 is 10. Malicious contributors
+        # choose what they report, so all of them may report this attribute.
+        lying = math.floor(Fraction(str(malicious)).limit_denominator(10**8) * self.contributors)
         if lying >= self.n:
             return np.full(self.k, -np.inf), np.full(self.k, np.inf)
         honest = self.contributors - lying

@@ -133,11 +133,13 @@ def test_the_interval_despite_malicious_contributors_is_the_contracts() -> None:
         assert end == pytest.approx(alone.interval(0.95, target="population")[place], abs=1e-12)
     width = np.diff(estimate.interval(malicious=0.03), axis=0)
     assert (width > np.diff(estimate.interval(), axis=0)).all()
-    # A fraction is read as a decimal, so .29 of 100 are 29.
+    # A float is read as the simple fraction that it is nearest to, so .29 of 100 is 29, and 1/3 of 30 is 10.
     small = affine_estimate([60, 40], 100, 0.75, 0.25)
     exact = small.interval(malicious=Fraction(29, 100))  # type: ignore[arg-type]
     assert small.interval(malicious=0.29)[0] == pytest.approx(exact[0])
     assert small.interval(malicious=0.29)[0][0] == affine_estimate([31, 11], 71, 0.75, 0.25).interval()[0][0]
+    thirty = affine_estimate([18, 12], 30, 0.75, 0.25)
+    assert thirty.interval(malicious=1 / 3)[0][0] == affine_estimate([8, 2], 20, 0.75, 0.25).interval()[0][0]
 
 
 def test_malicious_contributors_choose_the_attribute_they_report() -> None:
