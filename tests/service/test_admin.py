@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,9 @@ from typer.testing import CliRunner
 from deniable import SPL
 from deniable.cli import app
 from deniable.core.aggregate import Aggregate
+from deniable.errors import UploadError
 from deniable.service.auth import NO_PASSWORD, Logins, hash_password
+from deniable.service.sending import send_file
 from deniable.service.server import Running
 from deniable.survey.attribute import Attribute
 from deniable.survey.collection import Collection
@@ -295,6 +298,57 @@ def test_where_none_is_known_at_every_look_none_is_drawn_while_open(tmp_path: Pa
         assert not drawn["stars"]
         assert drawn["devices: phone"]
         assert me("GET", "/surveys/mixed").status == 200
+
+
+def test_the_dashboard_says_at_each_time_what_can_be_done(tmp_path: Path) -> None:
+    clock = Clock()
+    with collecting(sqlite(tmp_path), clock=clock) as here:
+        collector = here.collector
+        collector.store.add_analyst("ann", "owner", hash_password(PASSWORD))
+        terms: dict[str, Any] = {
+            "opens_at": "2026-05-01T13:00:00Z",
+            "closes_at": "2026-06-01T00:00:00Z",
+            "grace_hours": 48,
+        }
+        open_survey(collector.surveys, contributors=100, **terms)
+        collector.refresh()
+        me, device = logged_in(here), Caller(here.public)
+
+        def shown() -> tuple[str, list[str]]:
+            text = html.unescape(me("GET", "/surveys/smoking").content.decode())
+            return text, re.findall(r'data-act="(\w+)"', text)
+
+        # It is open, so it cannot be opened or deleted, but nobody can answer yet.
+        assert device.post(body(1)).problem == "not-open"
+        collector.drain()
+        collector.refresh()
+        text, acts = shown()
+        assert acts == ["pause", "close"]
+        assert '<span class="chip open" data-field="state">open</span>' in text
+        assert "<span>opens 2026-05-01</span>" in text
+        assert "1 upload turned away (100%)" in text
+        assert me("GET", "/surveys/smoking/results.json").json["state"] == "open"
+        assert device("GET", f"/api/v1/collections/{ASKED.id}/state").json["state"] == "draft"
+        (tmp_path / "answers.csv").write_text("smoker\nyes\n")
+        with pytest.raises(UploadError, match="because it is not open yet: no report was made"):
+            send_file(ASKED, tmp_path / "answers.csv", here.public)
+        clock.move(hours=1)
+        assert device.post(body(300)).json["counted"] == 300
+        collector.drain()
+        collector.refresh()
+        text, _ = shown()
+        assert "opens 2026" not in text
+        assert "If you did not expect this, pause the survey. Then compare the number" in text
+        # A survey that was closed before its time does not close at that time, and cannot be paused.
+        assert me("POST", "/surveys/smoking/close", {"now": False}).json["state"] == "closing"
+        text, acts = shown()
+        assert acts == []
+        assert "<span>takes the last reports until 2026-05-03</span>" in text
+        assert "closes 2026" not in text
+        assert "If you did not expect this, compare the number" in text
+        assert me("POST", "/surveys/smoking/close", {"now": True}).json["state"] == "closed"
+        assert me("GET", "/surveys/smoking/results.json").json["accepts_until"] is None
+        assert "until 2026" not in shown()[0]
 
 
 def test_people_who_come_without_a_link_read_a_page(here: Running) -> None:

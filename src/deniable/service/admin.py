@@ -260,6 +260,7 @@ class _AdminEndpoints:
             title=held.survey.collection.title or held.row.slug,
             language=next(iter(held.survey.page.languages)),
             data=results.data,
+            opens_at=held.survey.page.opens_at if held.state(self._collector.clock) != results.data["state"] else "",
             findings=said,
             top=axis_top(said),
             drawn=drawn,
@@ -371,7 +372,7 @@ class _AdminEndpoints:
             "title": held.survey.collection.title or held.row.slug,
             "language": next(iter(held.survey.page.languages)),
             "slug": held.row.slug,
-            "state": held.state(self._collector.clock),
+            "state": held.staff_state(self._collector.clock),
             "rate": rate,
         }
         return html(render_template("invitations.html", **shown))

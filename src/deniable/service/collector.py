@@ -64,6 +64,11 @@ class SurveySnapshot:
         """Return the state that devices are told now."""
         return state_now(self.row, self.survey, clock())
 
+    def staff_state(self, clock: Clock) -> State:
+        """Return the state that staff are told now: an opened survey is open even before `opens_at`."""
+        state = self.state(clock)
+        return self.row.state if state == "draft" else state
+
     @property
     def accepts_until(self) -> str | None:
         """Time until which reports are taken, if it is known."""

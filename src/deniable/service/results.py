@@ -89,7 +89,7 @@ class Results:
 def results(held: SurveySnapshot, store: Store, clock: Clock) -> Results:
     """Return the present results of a survey."""
     survey, row = held.survey, held.row
-    state = held.state(clock)
+    state = held.staff_state(clock)
     closed = state == "closed"
     release, counts = store.released(row.id)
     n, days = release.n, store.days(row.id, release.batches)

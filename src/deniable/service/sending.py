@@ -436,7 +436,8 @@ class Remote:
         """Raise UploadError unless the survey is open, because nothing may be drawn otherwise."""
         state = self._asked("/state", None, frozenset({"state"}))["state"]
         if state != "open":
-            raise UploadError(f"the survey takes no answers now, because it is {state}: no report was made")
+            why = "not open yet" if state == "draft" else state
+            raise UploadError(f"the survey takes no answers now, because it is {why}: no report was made")
 
     def check_invitation(self) -> None:
         """Raise UploadError unless an invitation is given exactly if the survey needs one, and can still be used."""

@@ -157,7 +157,9 @@ def state_now(row: CollectionRow, survey: Survey, now: datetime) -> State:
 
 
 def accepts_until(row: CollectionRow, page: SurveyPage) -> str | None:
-    """Return the time until which reports are taken, or None if it is not known yet."""
+    """Return the time until which reports are taken, or None if it is not known yet or the survey is closed."""
+    if row.state == "closed":
+        return None
     closes = moment(page.closes_at, "closes_at")
     return row.accepts_until or (None if closes is None else (closes + page.grace).isoformat())
 

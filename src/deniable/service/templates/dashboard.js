@@ -72,7 +72,7 @@ if (dashboard) {
   for (const button of dashboard.querySelectorAll("button[data-act]")) {
     button.addEventListener("click", async () => {
       const act = button.dataset.act;
-      if (act === "close" && !confirm("Close this survey? It will take no more reports, and you cannot open it again.")) return;
+      if (act === "close" && !confirm("Close this survey? Nobody can answer it any more, and you cannot open it again. Devices can still send the reports that they have made already.")) return;
       if (act === "publish" && !confirm("Publish these results? Anyone who has the address can read and copy them.")) return;
       const name = act === "delete" ? prompt(`Delete all that is kept of this survey? Backups and exports still hold it. Type its name, ${slug}, to delete it.`) : undefined;
       if (name === null) return;
