@@ -21,7 +21,7 @@ def _tables(results: Results) -> list[str]:
     ours, most = (results.number(TABLES, column, ".2f", method=WEIGHTED) for column in ("geometric mean", "worst"))
     spl = results.number(TABLES, "geometric mean", ".0f", method=SPL_RAW)
     every = traced(len(settings), "d")
-    rows.append(f"Over all {every} settings, it has {ours} times the error of the reference method")
+    rows.append(f"Over all {every} settings, this method has {ours} times the error of the reference method")
     assert worse == 0, "the page says: better in every setting"
     rows.append(f"The worst ratio is {most}")
     rows.append(f"The error of SPL (the first row) is {spl} times the error of the reference method")
