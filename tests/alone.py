@@ -1,7 +1,7 @@
-"""Which lines of a package a single test executes: ``python -m tests.alone PACKAGE TESTS... [-o FILE]``.
+"""List the lines of a package that only one test executes: ``python -m tests.alone PACKAGE TESTS... [-o FILE]``.
 
-Read it before a test is moved or shortened: a test that alone executes lines stays. A test that executes none alone may
-still be the only one to notice a fault there, which `make mutants` tells.
+Use the list before you move or shorten a test. Keep a test that alone executes some lines. Other tests may still be the
+only ones to notice a fault in a line; `make mutants` shows these tests.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SETTINGS = "[run]\nsource_pkgs = {package}\ndynamic_context = test_function\n[re
 
 
 def alone(data: coverage.CoverageData, package: Path) -> dict[str, object]:
-    """Return how many lines each test executes alone; importing executes others, which count for no test."""
+    """Return how many lines each test executes alone; lines that the import executes count for no test."""
     lines: Counter[int] = Counter()
     tests: Counter[str] = Counter()
     for file in sorted(data.measured_files()):
@@ -41,7 +41,7 @@ def alone(data: coverage.CoverageData, package: Path) -> dict[str, object]:
 
 
 def main() -> None:
-    """Run tests with a context for each, and write what each executes alone."""
+    """Run tests with one context each, and write the lines that each executes alone."""
     parser = argparse.ArgumentParser(prog="python -m tests.alone", description="Lines that one test alone executes.")
     parser.add_argument("package", help="such as deniable.postprocess")
     parser.add_argument("tests", nargs="+", type=Path)

@@ -1,8 +1,8 @@
-"""Whether reports of the browser client, from the browser's own generator, follow the exact law of every mechanism.
+"""Test whether reports of the browser client, with the browser's own generator, have the exact distributions.
 
-``python -m tests.client_law -o results/client-law.json`` draws 100,000 reports of each and compares them with
-``channel(exact=True)`` by chi-squared; every expected count is at least five. Hash families too large to be listed are
-compared through support counts: how many reports speak for the value that is held, and for others.
+``python -m tests.client_law -o results/client-law.json`` draws 100,000 reports of each mechanism and compares them with
+``channel(exact=True)`` by chi-squared. Each expected count is at least five. Hash families too large to be listed are
+compared by support counts: the number of reports that support the true value, and other values.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ COPIES = ((1, 0.25, 0.7), (0.6, 1, 0), (1, 0.5, 1))
 
 @dataclass(frozen=True)
 class Law:
-    """What was found of one mechanism.
+    """Test result for one mechanism.
 
     Parameters
     ----------
     name : str
-        Of the mechanism, and what is looked at.
+        Name of the mechanism and of the tested quantity.
     reports : int
-        How many were drawn.
+        Number of reports drawn.
     cells : int
-        Outcomes that were told apart.
+        Number of outcomes compared.
     least_expected : float
-        The smallest expected count of them.
+        Smallest expected count.
     statistic, p : float
-        Chi-squared, and the probability of more if the law holds.
+        Chi-squared, and the probability of a larger value if the distribution is right.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Law:
 
 
 def drawn(made: Any, answers: list[Any], reports: int, **further: Any) -> Any:
-    """Return what the client counted of so many reports of one contributor's answers."""
+    """Return the client's counts for this many reports of one contributor's answers."""
     asked = {"mechanism": to_spec(made), "answers": answers, "reports": reports, **further}
     done = subprocess.run(
         ["node", str(ROOT / "client" / "law.mjs")],
@@ -70,7 +70,7 @@ def drawn(made: Any, answers: list[Any], reports: int, **further: Any) -> Any:
 
 
 def compared(name: str, expected: Any, found: Any, reports: int) -> Law:
-    """Return chi-squared of counts[cells] against probabilities[cells]; rare cells are joined."""
+    """Return chi-squared of counts[cells] against probabilities[cells]; rare cells are pooled."""
     wanted, seen = np.asarray(expected, dtype=np.float64) * reports, np.asarray(found, dtype=np.float64)
     assert abs(wanted.sum() - reports) < 1e-6 * reports
     assert seen.sum() == reports
@@ -87,7 +87,7 @@ def compared(name: str, expected: Any, found: Any, reports: int) -> Law:
 
 
 def listed(name: str, made: Any, codes: list[int], reports: int, against: Any = None) -> Law:
-    """Compare the reports of one contributor with the exact channel, of another mechanism if there is one."""
+    """Compare the reports of one contributor with the exact channel, or with that of another mechanism if given."""
     law = against or made
     channel = law.channel(exact=True)
     row = int(np.ravel_multi_index(codes, law.domain))
@@ -98,7 +98,7 @@ def listed(name: str, made: Any, codes: list[int], reports: int, against: Any = 
 
 
 def supported(name: str, made: Any, code: int, others: list[int], reports: int) -> list[Law]:
-    """Compare how many reports speak for the value that is held, and for others, with the exact probabilities."""
+    """Compare the numbers of reports that support the true value, and other values, with the exact probabilities."""
     found = drawn(made, [code], reports, values=[code, *others])
     p, q = map(float, made.support_probabilities)
     return [
@@ -108,7 +108,7 @@ def supported(name: str, made: Any, code: int, others: list[int], reports: int) 
 
 
 def rounded(reports: int) -> Law:
-    """Compare the codes that a number is rounded to with the exact coin, by way of an epsilon that hardly lies."""
+    """Compare the codes of a rounded number with the exact probability, at an epsilon that hardly ever lies."""
     schema = Schema((Attribute("hours", kind="numeric", range=(0, 10), grid=5),))
     made = mechanism("GRR", k=5, epsilon=2)
     found = drawn(made, ["3.1"], reports, schema=schema.to_dict())
@@ -119,7 +119,7 @@ def rounded(reports: int) -> Law:
 
 
 def laws(reports: int) -> Iterator[Law]:
-    """Yield what is found of every mechanism that the client knows."""
+    """Yield the results for all mechanisms that the client knows."""
     chosen: list[tuple[str, dict[str, Any], list[int]]] = [
         ("GRR", {"k": 5, "epsilon": "1"}, [3]),
         ("SUE", {"k": 4, "epsilon": "1"}, [2]),
@@ -151,13 +151,13 @@ def laws(reports: int) -> Iterator[Law]:
 
 
 def small_adaptive() -> Any:
-    """Return adaptive sampling whose reports can be listed."""
+    """Return adaptive sampling with few enough reports to list."""
     oracles = (mechanism("GRR", k=2, epsilon="1"), mechanism("SubsetSelection", k=30, epsilon="1", omega=2))
     return mechanism("SMP[ADP]", sizes=(2, 30), epsilon="1", oracles=oracles)
 
 
 def main() -> None:
-    """Write the results, and fail where a law does not hold."""
+    """Write the results, and fail if a distribution is wrong."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--reports", type=int, default=100_000)
     options.add_argument("-o", "--output", type=Path, default=ROOT / "results" / "client-law.json")

@@ -1,4 +1,4 @@
-"""Settings of all tests: property tests are reproducible, and a busy machine fails none of them; no user's state."""
+"""Settings of all tests: property tests are reproducible, a busy machine fails no test, and user state is not used."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _LOCKED = set[str]()
 
 
 def _compile_once(self: Any, sig: Any) -> Any:
-    """Compile while no other process compiles loops of the same module: it would compile these, too."""
+    """Compile while no other process compiles loops of the same module, which it would compile as well."""
     source = self.py_func.__code__.co_filename
     with global_compiler_lock:
         if source in _LOCKED or isinstance(self._cache, NullCache):
@@ -66,12 +66,12 @@ STUDIED = (
     *(name.replace(" ", "-") for name, place in CLASSES.items() if place.startswith("deniable.research.")),
     *(f"CMS-{family}" for family, place in FAMILIES.items() if place.startswith("deniable.research.")),
 )
-"""Names of mechanisms that are here to study, as cases of the contract suite and of the recordings begin with them."""
+"""Names of mechanisms for studies, with which cases of the contract suite and of the recordings begin."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[Any]) -> None:
-    """Mark pages in a browser, and what tests `deniable.research`: its tests, examples and cases of the suites."""
+    """Mark tests in a browser, and tests of `deniable.research` (its tests, examples and cases of the suites)."""
     for item in items:
         if item.nodeid.startswith("tests/browser/"):
             item.add_marker("browser")
@@ -87,20 +87,20 @@ SOURCES = Path(__file__).parents[1] / "src"
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collect_file(file_path: Path) -> Generator[None, list[Any], list[Any]]:
-    """Look for examples in docstrings of the library alone: tests have none."""
+    """Collect doctests only from the library, because tests have none."""
     found = yield
     return found if file_path.is_relative_to(SOURCES) else [one for one in found if not isinstance(one, DoctestModule)]
 
 
 def pytest_collection_finish() -> None:
-    """Collect garbage from now on, of the tests alone."""
+    """Freeze the objects made so far, so that garbage collection only visits objects of the tests."""
     gc.freeze()
     gc.enable()
 
 
 @pytest.fixture(autouse=True)
 def state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The directory in which this test's ledger of answers lies, instead of the user's."""
+    """The directory of this test's ledger of answers, in place of the user's."""
     # `mktemp` is not used, because it looks through the folders of all earlier tests for the next number.
     home = tmp_path_factory.getbasetemp() / "state" / str(next(_NUMBERS))
     home.mkdir(parents=True)

@@ -1,8 +1,8 @@
-"""Chromium for tests of pages: one browser for all tests of a folder, a fresh profile and a strict page for each.
+"""Chromium for tests of pages: one browser for all tests of a folder, and a fresh profile and strict page for each.
 
 The browser is the system's own (Debian's package `chromium-headless-shell`, or `chromium`); nothing is downloaded.
-Without one the tests are skipped, and say so; where `DENIABLE_BROWSER=required` is set, as `.ci/run` does, they fail
-instead.
+Without a browser, the tests are skipped with a message. If `DENIABLE_BROWSER=required` is set, as `.ci/run` does, they
+fail instead.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _ROOT = ("--no-sandbox",)  # Chromium refuses to sandbox itself for root
 
 @pytest.fixture(autouse=True)
 def _unhurried() -> Iterator[None]:
-    """A collector whose database is slow waits for it, unless a test says otherwise."""
+    """Let a collector wait for a slow database, unless a test says otherwise."""
     patched = unhurried()
     yield
     patched.undo()
@@ -74,7 +74,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with what the npm package has in `dist`, built from these sources."""
+    """Folder with the content of the npm package's `dist`, built from these sources."""
     if shutil.which("npm") is None or not (CLIENT / "node_modules" / "esbuild").exists():
         required = os.environ.get("DENIABLE_BROWSER") == "required" and shutil.which("npm") is not None
         (pytest.fail if required else pytest.skip)("the client's developer tools are not installed (npm ci)")

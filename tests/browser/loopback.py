@@ -1,4 +1,4 @@
-"""A collector for tests of the survey page: it speaks the contract on the loopback, and fails when it is told to."""
+"""A collector on the loopback for tests of the survey page: it follows the contract, and fails on command."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Loopback:
     Parameters
     ----------
     collection : Collection
-        What is asked.
+        The collection to ask.
     page : dict
         The survey document.
     words : dict of str to bytes
@@ -54,9 +54,9 @@ class Loopback:
     aliases: dict[str, str] = field(default_factory=dict)
     problem: str = ""
     page_origin: str = ""
-    """The origin that hosts the page, where that is another; its script may ask here."""
+    """Origin that hosts the page, if it is another; its script may send requests here."""
     connect: str = "'self'"
-    """What pages that are served here may ask."""
+    """Origins that pages served here may contact."""
     policy: str = POLICY
 
     def __enter__(self) -> Loopback:
@@ -68,7 +68,7 @@ class Loopback:
             protocol_version = "HTTP/1.1"
 
             def log_message(self, *_: Any) -> None:
-                """Say nothing."""
+                """Log nothing."""
 
             def do_GET(self) -> None:
                 self.answer(*outer.get(self.path))

@@ -1,4 +1,4 @@
-"""Surveys that tests of the survey page ask."""
+"""Surveys for tests of the survey page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A question that only some people are asked: hidden from the others, and reported for everyone alike."""
+"""Questions that only some people are asked: they are hidden from the others, and everyone reports them alike."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def choose(page: Page, label: str) -> None:
 
 
 def asked(page: Page) -> str:
-    """The question on the screen."""
+    """Return the question on the screen."""
     return page.inner_text("section:not([hidden]) h1")
 
 

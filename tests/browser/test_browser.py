@@ -1,4 +1,4 @@
-"""The browser that tests of pages share is strict, and offline pages need nothing else."""
+"""The shared browser for tests of pages is strict, and offline pages need no network."""
 
 from __future__ import annotations
 

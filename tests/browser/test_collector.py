@@ -1,4 +1,4 @@
-"""The collector in a browser: a person answers, the batch comes in, and the dashboard says what the results say."""
+"""The collector in a browser: a person answers, the batch arrives, and the dashboard agrees with the results."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ Open = Callable[..., "Page"]
 
 
 def pictured(page: Page, name: str) -> None:
-    """Keep a picture for somebody to look at, if a folder for them is named."""
+    """Save a picture for review if a folder for pictures is named."""
     if folder := os.environ.get("DENIABLE_PICTURES"):
         page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
 
 
 def accessible(page: Page) -> None:
-    """Axe finds nothing wrong, where it is installed (npm ci in client/), as the check of a clean checkout has it."""
+    """Assert that axe finds no fault, if it is installed (npm ci in client/), as in the check of a clean checkout."""
     if AXE.exists() or os.environ.get("DENIABLE_BROWSER") == "required":
         assert not violations(page)
 
@@ -42,7 +42,7 @@ def logged_in(here: Running, open_page: Open, **options: Any) -> Page:
 
 
 def numbers(page: Page) -> list[list[str]]:
-    """Return category, estimate, standard error and interval of every row of the charts in the DOM."""
+    """Return category, estimate, standard error and interval of each row of the charts in the DOM."""
     found: list[list[str]] = page.eval_on_selector_all(
         "table.charted tbody tr",
         "rows => rows.map(row => [...row.querySelectorAll('th, td.number')].map(cell => cell.textContent.trim()))",
@@ -51,7 +51,7 @@ def numbers(page: Page) -> list[list[str]]:
 
 
 def shown(page: Page, data: dict[str, Any]) -> None:
-    """The DOM says what the results say, to the digits that it shows."""
+    """Assert that the DOM shows the numbers of the results, to its own number of digits."""
     rows = numbers(page)
     known = [row for attribute in data["estimate"]["attributes"] for row in attribute["categories"]]
     assert [row[0] for row in rows] == [row["category"] for row in known]

@@ -1,4 +1,4 @@
-"""Sixty of the demonstration's women answer, two of them in a browser; all 6,366 in `make e2e`."""
+"""Sixty of the demonstration's women answer, two of them in a browser; `make e2e` runs all 6,366."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The explorer in a browser: every number that it shows is Python's, by another way than the page's own data."""
+"""The explorer in a browser: each number on it agrees with Python, which computes it without the page's own data."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def digits(value: float, uncertainty: float) -> str:
 
 
 def shown(page: Page) -> list[list[str]]:
-    """What every question's row says, cell by cell."""
+    """Return the text of each question's row, cell by cell."""
     rows = page.locator("#questions .row:not(.head)")
     found: list[list[str]] = rows.evaluate_all(
         "rows => rows.map(row => [...row.querySelectorAll('.text, small')].map(one => one.textContent))"
@@ -58,7 +58,7 @@ def shown(page: Page) -> list[list[str]]:
 
 
 def expected(epsilon: str, n: int, share: float, target: float) -> list[list[str]]:
-    """The same from a plan for exactly this budget and number, and the mechanism's own variance at this share."""
+    """Return the same text from a plan for this budget and number, and from the mechanism's variance at this share."""
     (setting,) = plan_survey(SCHEMA, n, [epsilon], target=target).settings
     found = []
     for j, question in enumerate(setting.questions):
@@ -220,7 +220,7 @@ def test_nothing_is_loaded_or_sent_and_no_other_script_runs(explorer: str, brows
 
 
 def contrast(one: str, other: str) -> float:
-    """Contrast ratio of two colours, as WCAG 2 defines it."""
+    """Return the contrast ratio of two colours as defined in WCAG 2."""
 
     def luminance(colour: str) -> float:
         channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]

@@ -1,7 +1,7 @@
-"""A collector that changes what people read, in Chromium: nothing of it is shown, and nothing is sent.
+"""A collector that changes what people read, in Chromium: its texts are not shown, and nothing is sent.
 
-On the collector's own page the client checks against the digits of the link; on a page that somebody else hosts
-(``--page-origin``), against the digits that stand in it.
+On the collector's own page, the client checks texts against the digits of the link. On a page with another host
+(``--page-origin``), it checks them against the digits in that page.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def term(key: str, value: object) -> Change:
 
 
 def another_language(page: dict[str, Any]) -> None:
-    """Add the reader's language with other texts; it would be shown first."""
+    """Add other texts in the reader's language, which would be shown first."""
     words = copy.deepcopy(page["languages"]["en"]) | {"intro": LIE}
     page["languages"] = {"en-GB": words, **page["languages"]}
 
@@ -70,7 +70,7 @@ PLACES = pytest.mark.parametrize("elsewhere", [False, True], ids=["same origin",
 
 @contextmanager
 def served(elsewhere: bool) -> Iterator[tuple[Loopback, str]]:
-    """Yield a collector and the address that an organiser handed out; after that the collector changes its page."""
+    """Yield a collector and the address that an organiser handed out; then let the collector change its page."""
     with ExitStack() as stack:
         collector = one_question(ASKED)
         host = stack.enter_context(one_question(ASKED)) if elsewhere else None
@@ -87,7 +87,7 @@ def served(elsewhere: bool) -> Iterator[tuple[Loopback, str]]:
 
 
 def refused(page: Page, address: str, collector: Loopback) -> str:
-    """Return why nothing is shown; nothing of the survey, and nothing posted."""
+    """Return the reason of the refusal; nothing of the survey is shown, and nothing is posted."""
     page.goto("about:blank")
     page.goto(address)
     state(page, "refused")
@@ -117,9 +117,9 @@ def test_a_collector_cannot_change_a_text(visit: Visit, elsewhere: bool) -> None
 
 
 def test_no_collector_says_a_sentence_of_the_client_even_with_a_link_of_its_own(visit: Visit) -> None:
-    """On a survey of epsilon 4 a page once said that epsilon 0.1 was checked, and the report was counted.
+    """A page of a survey at epsilon 4 once said that epsilon 0.1 was checked, and the report was counted.
 
-    Here for three of the sentences; `test_differential` hands every one to the function that refuses them.
+    Three of the sentences are tested here. `test_differential` gives all of them to the function that refuses them.
     """
     guarded = [key for key in english() if key not in INTERFACE_KEYS]
     assert len(guarded) > 45
@@ -182,7 +182,7 @@ def test_a_problem_is_named_and_says_nothing_else(visit: Visit) -> None:
 
 
 def test_terms_that_a_page_leaves_out_are_those_of_the_library(visit: Visit) -> None:
-    """Once the sentence was "in batches of at least , and then deleted"."""
+    """The sentence was once "in batches of at least , and then deleted"."""
     with served(False) as (collector, _), visit() as context:
         del collector.page["min_batch"], collector.page["retention"]
         text = json.dumps(collector.page)
@@ -197,7 +197,7 @@ def test_terms_that_a_page_leaves_out_are_those_of_the_library(visit: Visit) -> 
 
 
 def test_a_place_that_nothing_fills_in_is_refused(visit: Visit) -> None:
-    """Once the page said what JavaScript calls `constructor`."""
+    """The page once filled in JavaScript's own `constructor`."""
     with served(False) as (collector, _), visit() as context:
         for said in ("{constructor}", "{epsilon}"):
             collector.page["languages"]["en"]["interface"] = {"contact": said}

@@ -1,4 +1,4 @@
-"""Invited people in a browser: one link, one report, and what is said before the first question."""
+"""Invited people in a browser: one link, one report, and the information before the first question."""
 
 from __future__ import annotations
 

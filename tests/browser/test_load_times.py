@@ -1,4 +1,4 @@
-"""Chromium's own entries, as the page of documentation sends them, read by the command."""
+"""Chromium's own entries, sent as on the page of documentation, and read by the command."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LOADS = 6
 
 @pytest.fixture
 def site() -> Iterator[tuple[str, list[str]]]:
-    """A site with the script of the documentation, and what was sent to it."""
+    """Yield a site with the script of the documentation, and the data sent to it."""
     script = re.search(r"```js\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
     assert script
     html = f"<!doctype html><title>Ours</title><script>{script[1]}</script>".encode()
@@ -33,7 +33,7 @@ def site() -> Iterator[tuple[str, list[str]]]:
 
     class Handler(BaseHTTPRequestHandler):
         def log_message(self, *_: Any) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
         def do_GET(self) -> None:
             self.send_response(200)

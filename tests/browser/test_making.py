@@ -1,4 +1,4 @@
-"""A survey made, previewed, opened, answered by 40 people and published in a browser, without touching a file."""
+"""A survey is made, previewed, opened, answered by 40 people and published in a browser, without touching a file."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ ANSWERS = """async ([people, api, id]) => {
         return answer.status;
     }));
 }"""
-"""Simulated people: the client's own code, without its page."""
+"""Simulated people: the code of the client, without its page."""
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def here(tmp_path: Path) -> Iterator[Running]:
 
 
 def pictured(page: Page, name: str) -> None:
-    """Keep pictures of a phone and a desk for somebody to judge, if a folder for them is named."""
+    """Save pictures of a phone and a desktop for review if a folder for pictures is named."""
     if folder := os.environ.get("DENIABLE_PICTURES"):
         for size, where in ((PHONE, "phone"), (DESK, "desk")):
             page.set_viewport_size(size)  # type: ignore[arg-type]
@@ -93,7 +93,7 @@ def pictured(page: Page, name: str) -> None:
 
 
 def checked(page: Page, name: str) -> None:
-    """The page is accessible, in the dark as well, and fits a narrow phone."""
+    """Assert that the page is accessible, also in dark mode, and fits a narrow phone."""
     pictured(page, name)
     page.set_viewport_size({"width": 320, "height": 700})
     assert page.evaluate("document.documentElement.scrollWidth") <= 320, name
@@ -107,7 +107,7 @@ def checked(page: Page, name: str) -> None:
 
 
 def ask(page: Page, text: str, kind: str, fields: dict[str, str]) -> None:
-    """Add a question and say what people can answer."""
+    """Add a question with its possible answers."""
     page.fill("#text", text)
     page.select_option("#kind", kind)
     page.click("text=Add this question")

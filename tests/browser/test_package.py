@@ -1,4 +1,4 @@
-"""What the npm package has: the module, and the element `<deniable-survey>`; tests/stack packs and installs it."""
+"""Content of the npm package: the module and the element `<deniable-survey>`; tests/stack packs and installs it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ crypto.getRandomValues = (array) => array instanceof BigUint64Array
   ? array.map((_, i) => array[i] = BigInt(i + 1) * 0x9E3779B97F4A7C15n) && array
   : draw(array);
 """
-"""The browser's random words, but no other random numbers, are `LEADING`."""
+"""Replaces the browser's random words by `LEADING`, but no other random numbers."""
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def smoker() -> Iterator[Loopback]:
 
 
 def expected(collection: Collection, answers: list[Any]) -> bytes:
-    """Return the bytes that the library makes of these answers with the same words."""
+    """Return the bytes that the library makes from these answers with the same words."""
     words: Any = RecordedWords("page", LEADING)
     codes = np.array([typed(collection.schema, answers, words)])
     made: Any = collection.mechanism
@@ -71,7 +71,7 @@ def documented(language: str) -> str:
 
 
 def hello(running: Loopback) -> str:
-    """Return the script of the documentation for a survey, and a second draw."""
+    """Return the documentation's script for a survey, and for a second draw."""
     code = documented("js").replace("@deniable/client", "/client.js").replace("ID", f'"{running.collection.id}"')
     code = code.replace("DIGITS", f'"{running.digits}"').replace("https://collector.example", running.origin)
     assert len(code.strip().splitlines()) <= 10
@@ -85,7 +85,7 @@ def hello(running: Loopback) -> str:
 
 
 def said(page: Page) -> str | None:
-    """Return what a script left in the page; a policy forbids waiting for an expression."""
+    """Return the value that a script left in the page; a policy forbids waiting for an expression."""
     return page.locator("[data-said]").get_attribute("data-said")
 
 
@@ -97,7 +97,7 @@ def place(running: Loopback) -> str:
 def test_a_later_round_is_drawn_with_the_second_file_beside_the_module(
     visit: Visit, package: Path, sizes: tuple[int, int]
 ) -> None:
-    """Corr-RR in a browser makes the library's bytes of the same words, over equal domains and over others."""
+    """Corr-RR in a browser makes the library's bytes from the same words, over equal and over unequal domains."""
     two = Schema(tuple(Attribute(f"q{j}", ("a", "b", "c")[:k]) for j, k in enumerate(sizes)))
     made = mechanism("Corr-RR", sizes=sizes, epsilon="1", copy_probabilities=((1, 0.3), (0.6, 1)))
     with visit() as context, one_question(Collection(two, made, title="Two")) as running:
@@ -159,7 +159,7 @@ def test_nothing_is_drawn_for_another_link_or_a_closed_survey(visit: Visit, smok
 
 
 def test_the_element_asks_a_survey_under_a_strict_policy(visit: Visit, tmp_path: Path, package: Path) -> None:
-    """The policy is the one of the documentation, and `visit` fails at the first violation."""
+    """The policy is the documentation's, and `visit` fails at the first violation."""
     collection = every_kind(tmp_path)
     with Loopback(collection, page_of(collection), {"fruit": WORDS}) as running, visit() as context:
         context.add_init_script(RECORDED)

@@ -1,4 +1,4 @@
-"""One person's budget in a browser: waves of one memo, a limit that no tab and no list can pass, and saved lists."""
+"""One person's budget in a browser: waves with one memo, a limit that tabs and lists cannot exceed, and saved lists."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SCHEMA = Schema((Attribute("smoker", ("yes", "no")),))
 
 
 def serve(server: Loopback, collection: Collection) -> None:
-    """Let one address ask another survey, as a collector has many: what is kept is kept by origin."""
+    """Let one address serve another survey, because a browser stores data by origin."""
     server.collection, server.document, server.page = collection, collection.to_json(), one_question(collection).page
 
 
@@ -58,7 +58,7 @@ def set_limit(page: Page, value: str, says: str = "Limit saved.") -> None:
 
 
 def test_waves_are_reported_from_one_memo_that_is_drawn_before_any_answer(visit: Visit, tmp_path: Path) -> None:
-    """Both budgets equal: a report is the kept row. Two waves send the same bytes, and both rows were kept at once."""
+    """With equal budgets, a report is the stored row: two waves send the same bytes; both rows were stored at once."""
     coins, path = MemoisedGRR(2, 2.0, 2.0), tmp_path / "list.json"
     with asking(coins) as server, visit() as context:
         page = context.new_page()
@@ -148,7 +148,7 @@ def test_the_page_refuses_what_would_pass_the_limit_and_says_by_how_much(visit: 
 
 
 def test_two_tabs_cannot_overspend_together(visit: Visit) -> None:
-    """Both tabs were opened while there was room for either survey; only one report is drawn."""
+    """Both tabs are opened while there is budget for either survey; only one report is drawn."""
     with asking(GRR(2, 1.0)) as server, visit() as context:
         first, second = context.new_page(), context.new_page()
         first.goto(server.link)
@@ -200,7 +200,7 @@ def test_an_imported_list_counts_and_cannot_be_used_to_overspend(visit: Visit, t
 
 
 def with_list(context: BrowserContext, link: str, path: Path) -> Page:
-    """Return the first page of a survey, to which a list was given."""
+    """Return the first page of a survey after a list was loaded."""
     page = context.new_page()
     page.goto(link)
     state(page, "welcome")
@@ -230,7 +230,7 @@ def test_a_list_that_would_lower_a_total_is_refused(draw: dict[str, Any], visit:
 
 
 def test_a_list_with_permanent_responses_is_loaded(visit: Visit, tmp_path: Path) -> None:
-    """Of both kinds: whose later reports cost what all of them may, and whose next report costs a step."""
+    """Both kinds: later reports that cost the budget of all of them, and a next report that costs one step."""
     path = tmp_path / "list.json"
     memo = {"id": "m", "forever": "2", "once": "1", "rows": 2}
     draws = [
@@ -245,7 +245,7 @@ def test_a_list_with_permanent_responses_is_loaded(visit: Visit, tmp_path: Path)
 
 
 def test_reports_of_a_browser_are_the_mechanisms(visit: Visit) -> None:
-    """A report decodes as the library's, and a row of the memo is a permanent response of it."""
+    """A report decodes as one of the library's, and a row of the memo is one of its permanent responses."""
     coins = MemoisedGRR(2, Fraction(2), Fraction(1))
     with asking(coins) as server, visit() as context:
         page = context.new_page()

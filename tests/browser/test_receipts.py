@@ -1,4 +1,4 @@
-"""A device finds its own report in what the collector publishes, and nobody learns which one it looked for."""
+"""A device finds its own report in the data that the collector publishes; nobody learns which report it looked for."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KEPT = """
 
 
 def looked(page: Page) -> str:
-    """What the page says after a look for the report, in a page that was just loaded."""
+    """Return the page's text after a look for the report, in a freshly loaded page."""
     page.reload()
     page.wait_for_selector("[data-state=already]")
     page.click("text=Find my report")

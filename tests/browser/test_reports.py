@@ -1,4 +1,4 @@
-"""Reports on paper, where everything is unfolded and charts have room; charts in a language that runs to the left."""
+"""Reports on paper, where everything is unfolded and charts have room; charts in a right-to-left language."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 A4 = 680
-"""Pixels of a line on A4 paper, with margins of 15 mm."""
+"""Width of a line on A4 paper in pixels, with margins of 15 mm."""
 
 
 def test_print_unfolds_everything_and_leaves_room_for_charts(tmp_path: Path, open_page: Callable[..., Page]) -> None:
@@ -52,7 +52,7 @@ PLACES = """(cell) => [...cell.querySelectorAll("span")].flatMap((one) => {
     }
     return places;
 })"""
-"""The numbers of a range, and where each begins."""
+"""The numbers of a range, and the position of each."""
 
 
 @pytest.mark.parametrize("width", [390, 1200])

@@ -1,4 +1,4 @@
-"""Rounds in browsers: the second is learned from the first, answered on the page by other people, and combined."""
+"""Rounds in browsers: the second is learned from the first, answered by other people, and combined with the first."""
 
 from __future__ import annotations
 

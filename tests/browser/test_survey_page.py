@@ -41,24 +41,24 @@ globalThis.setTimeout = (act, delay, ...rest) => {
   return wait(act, delay % 1 ? delay / 20 : delay, ...rest);
 };
 """
-"""Notes what a page's policy forbids and how long it waits. Random waits are 20 times shorter, or held on request."""
+"""Records violations of a page's policy and waiting times. Random waits are 20 times shorter, or held on request."""
 EXPECTED = re.compile(
     r"Failed to load resource: (the server responded with a status of (403|404|410|503)|net::ERR_INTERNET)"
 )
-"""What a browser writes to the console by itself about answers that the contract knows."""
+"""Messages that a browser itself writes to the console about answers that are part of the contract."""
 
 STATES = {
     *("welcome", "question", "review", "sending", "offline", "busy", "rejected", "counted", "already"),
     *("left", "gone", "closed", "notOpen", "earlier", "refused", "used", "uninvited"),
 }
-"""What `data-state` may be."""
+"""Possible values of `data-state`."""
 
 Visit = Callable[..., AbstractContextManager["BrowserContext"]]
 
 
 @pytest.fixture
 def visit(browser: Browser) -> Visit:
-    """Open a fresh profile whose pages must raise nothing, violate no policy and write nothing to the console."""
+    """Open a fresh profile whose pages must raise no error, violate no policy and write nothing to the console."""
 
     @contextmanager
     def opened(width: int = 390, height: int = 800, **options: Any) -> Iterator[BrowserContext]:
@@ -103,7 +103,7 @@ def one_question(collection: Collection, **settings: Any) -> Loopback:
 
 
 def go_on(page: Page) -> None:
-    """Press the button that leads on: Start, Next, Review or Send my report."""
+    """Press the button for the next step: Start, Next, Review or Send my report."""
     page.click("form button[type=submit]:visible")
 
 
@@ -133,7 +133,7 @@ def state(page: Page, name: str) -> None:
 
 
 def stored(page: Page, table: str = "responses") -> list[dict[str, Any]]:
-    """Return what this device keeps: responses, or another table; it keeps nothing anywhere else."""
+    """Return the data on this device: responses, or another table; check that no other data are stored."""
     kept: list[dict[str, Any]] = page.evaluate(
         """async (wanted) => {
             if (localStorage.length || sessionStorage.length || document.cookie) throw Error('something else is kept');
@@ -157,7 +157,7 @@ def stored(page: Page, table: str = "responses") -> list[dict[str, Any]]:
 
 
 def violations(page: Page) -> list[str]:
-    """Return what axe finds wrong on a page."""
+    """Return the faults that axe finds on a page."""
     if not AXE.exists():
         required = os.environ.get("DENIABLE_BROWSER") == "required" and shutil.which("npm") is not None
         (pytest.fail if required else pytest.skip)("axe-core is not installed (npm ci in client/)")
@@ -165,7 +165,7 @@ def violations(page: Page) -> list[str]:
 
 
 def axe(page: Page, **options: Any) -> list[str]:
-    """Return the rules that axe finds broken, with the first element of each; what is in order it need not list."""
+    """Return the rules that axe finds broken, with the first element of each; other rules are not listed."""
     if page.evaluate("typeof axe") == "undefined":
         page.evaluate(f"(() => {{ {AXE.read_text(encoding='utf-8')} }})()")
     run = "axe.run({ resultTypes: ['violations'], preload: false, ...options })"
@@ -326,7 +326,7 @@ def test_a_busy_collector_is_given_the_time_that_it_asks_for(visit: Visit, smoke
 def test_what_was_counted_before_the_close_is_counted_though_its_answer_was_lost(
     visit: Visit, smoker: Loopback
 ) -> None:
-    """Where nobody says whether it was, both are asked again: a device does not give up what may be counted."""
+    """The device asks both again if no answer says whether it was counted, and does not give up a possible count."""
     smoker.lost, smoker.silent = [410, 410], 1
     with visit() as context:
         page = context.new_page()
@@ -338,7 +338,7 @@ def test_what_was_counted_before_the_close_is_counted_though_its_answer_was_lost
 
 
 def test_only_the_collectors_own_word_is_believed(visit: Visit, smoker: Loopback) -> None:
-    """A network's login page says 200 to everything."""
+    """The login page of a network answers 200 to everything."""
     smoker.failures = [200, 200]
     with visit() as context:
         page = context.new_page()
@@ -425,7 +425,7 @@ def test_numbers_are_written_as_the_reader_writes_them(
 
 
 def test_in_every_language_that_is_drafted_all_of_it_fits_a_narrow_phone(visit: Visit, tmp_path: Path) -> None:
-    """Nothing of the page itself is left in English, and no long word makes it wider than the phone."""
+    """No text of the page itself stays in English, and no long word makes the page wider than the phone."""
     collection = every_kind(tmp_path)
     texts = page_of(collection)
     for tag, words in draft_page(collection, languages=LANGUAGES).languages.items():
@@ -464,13 +464,13 @@ def test_in_every_language_that_is_drafted_all_of_it_fits_a_narrow_phone(visit: 
 
 
 def open_all(page: Page) -> None:
-    """Open everything that opens on demand."""
+    """Open all elements that open on demand."""
     page.evaluate("document.querySelectorAll('main details').forEach((one) => { one.open = true; })")
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_every_state_is_accessible_and_fits_a_narrow_phone(visit: Visit, survey: Loopback, dark: bool) -> None:
-    """Light and left to right, or dark and right to left: every screen is seen in both."""
+    """Each screen is tested in light mode left to right, or in dark mode right to left."""
     scheme: dict[str, Any] = {"color_scheme": "dark", "locale": "ar"} if dark else {"color_scheme": "light"}
     survey.page["second_person"] = True
     survey.page["closes_at"] = "2126-06-14T12:00:00Z"
@@ -642,7 +642,7 @@ def test_who_answered_the_first_part_is_not_asked_the_second(visit: Visit, smoke
 
 
 def pivot() -> Collection:
-    """A survey whose mechanism is in the second file."""
+    """A survey with a mechanism from the second file."""
     two = Schema((Attribute("smoker", ("yes", "no")), Attribute("drinker", ("yes", "no"))))
     return Collection(two, PivotCoded(two.sizes, 1.0), title="Habits")
 
@@ -754,7 +754,7 @@ DOCUMENTED = re.search(r"```html\n(.*?)```", (ROOT / "docs" / "client.md").read_
 
 
 def own_page(identifier: str, digits: str, collector: str = "") -> str:
-    """Return a page of somebody's own with the five lines that the documentation has."""
+    """Return a page on another host with the five lines from the documentation."""
     assert DOCUMENTED is not None
     lines = DOCUMENTED[1].replace("COLLECTION-ID", identifier).replace("LINK-DIGITS", digits)
     lines = lines.replace("https://collector.example", collector)
@@ -849,11 +849,11 @@ def test_whoever_leaves_in_one_tab_has_left_in_all(visit: Visit, smoker: Loopbac
 OFFLINE = "Object.defineProperty(navigator, 'onLine', { get: () => false });"
 
 MUTE = "globalThis.BroadcastChannel = class { postMessage() {} };"
-"""A tab that hears nothing of the others, as one that has not loaded yet: only the device's storage tells it."""
+"""Makes a tab that gets no messages from other tabs, like one that is still loading; it sees only the storage."""
 
 
 def test_a_tab_that_is_told_counted_brings_back_nothing_of_who_has_left(visit: Visit, smoker: Loopback) -> None:
-    """Written over, the mark became the survey's title, the texts' hash and "counted" again."""
+    """A fault once overwrote the mark with the survey's title, the texts' hash and "counted"."""
     with visit() as context:
         page, other = context.new_page(), context.new_page()
         page.add_init_script(MUTE)
@@ -1106,7 +1106,7 @@ def test_the_first_question_is_one_tap_away_and_shows_all_its_answers(visit: Vis
 
 @pytest.mark.parametrize(("epsilon", "warns"), [("2.9", False), ("3.1", True)])
 def test_little_protection_is_called_little(visit: Visit, epsilon: str, warns: bool) -> None:
-    """A factor of 20 is 2.996: below it a bar is not in the colour of a warning, above it the promise warns."""
+    """A factor of 20 is epsilon 2.996. Below it a bar has no warning colour; above it the promise has a warning."""
     asked = Collection(Schema((Attribute("smoker", ("yes", "no")),)), GRR(2, float(epsilon)), title="Smoking")
     with one_question(asked) as survey, visit() as context:
         page = context.new_page()
@@ -1138,7 +1138,7 @@ def test_little_protection_is_called_little(visit: Visit, epsilon: str, warns: b
 
 
 def test_the_picture_is_drawn_by_the_coins_of_the_survey(visit: Visit) -> None:
-    """At epsilon 1 a lie is 1 in 3.72: of 2,000 dots 538 are expected, with a standard deviation of 19.8."""
+    """At epsilon 1 a lie has probability 1 in 3.72: of 2,000 dots 538 are expected (standard deviation 19.8)."""
     asked = Collection(Schema((Attribute("smoker", ("yes", "no")),)), GRR(2, 1.0), title="Smoking")
     with one_question(asked) as survey, visit() as context:
         page = context.new_page()
@@ -1193,11 +1193,11 @@ DRAWN = {
     "PivotCoded": "one of these answers",
     "PairSample": "two of these answers",
 }
-"""What a report is about, by the mechanisms for records of three answers."""
+"""Content of a report, by the mechanisms for records of three answers."""
 
 
 def test_only_of_a_drawn_question_the_page_says_that_it_was_picked(visit: Visit) -> None:
-    """Once it was said of every question, because a function's length is 1."""
+    """The page once said so for every question, because a function's length is 1."""
     three = Schema(tuple(Attribute(one, ("yes", "no", "perhaps")) for one in ("smoker", "drinker", "runner")))
     cases = [(name, mechanism(name, sizes=three.sizes, epsilon="1"), said) for name, said in DRAWN.items()]
     both = mechanism("PairSample", sizes=three.sizes, epsilon="1", singles="0.5")

@@ -1,7 +1,7 @@
-"""A form of SurveyJS with the adapter: what leaves the page, what it stores, and what its events say is recorded.
+"""A SurveyJS form with the adapter: all data that leave the page, that it stores, or that its events hold are recorded.
 
-The form saves at every page, at every change and every few milliseconds, as forms of other people do. Its marked
-questions have answers that occur nowhere else, and a recorder looks for them in everything that was written down.
+The form saves at every page, at every change and every few milliseconds, as real forms do. Its marked questions have
+unique answers. A recorder looks for these answers in all recorded data.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Model extends Survey.Model {
   }
 }
 """
-"""A page that sends whatever a form has; `Model` is `Survey.Model` in the documented script."""
+"""A page that sends all data of a form; `Model` is `Survey.Model` in the documented script."""
 
 RESTORE = """
 const draft = JSON.parse(localStorage.getItem("draft") ?? "null");
@@ -79,7 +79,7 @@ survey.onComplete.add(async () => { document.body.dataset.said = (await send(loa
 
 
 def documented() -> str:
-    """Return the script of the page of documentation, which is at most ten lines."""
+    """Return the script on the page of documentation, which has at most ten lines."""
     found = re.search(r"```js\n(.*?)```", (CLIENT.parent / "docs" / "surveyjs.md").read_text(encoding="utf-8"), re.S)
     assert found
     assert len(found[1].strip().splitlines()) <= 10
@@ -88,7 +88,7 @@ def documented() -> str:
 
 @pytest.fixture
 def asked() -> Iterator[Loopback]:
-    """A survey of two questions, one of them a number."""
+    """A survey of two questions; one is numeric."""
     schema = Schema((Attribute("smoker", (YES, NO)), Attribute("hours", kind="numeric", range=(0, 24), grid=9)))
     collection = Collection(schema, mechanism("SMP[ADP]", sizes=schema.sizes, epsilon="1"), title="Smoking")
     with one_question(collection) as running:
@@ -118,7 +118,7 @@ def serve(running: Loopback, package: Path, adapter: bytes = b"", form: Any = FO
 
 
 class Recorder:
-    """Everything that leaves the pages of a context, and what they store and hear."""
+    """Record of all data that leave the pages of a context, and that they store and receive."""
 
     def __init__(self, context: BrowserContext) -> None:
         self.sent: list[str] = []
@@ -135,7 +135,7 @@ class Recorder:
         self.reports |= set(re.findall(r'"report":"([^"]+)"', self.sent[-1]))
 
     def look(self, page: Page) -> None:
-        """Write down what the page stores, and what its events have said."""
+        """Record the data that the page stores, and its events."""
         self.kept += page.evaluate(
             """async () => {
                 const found = [JSON.stringify(localStorage), JSON.stringify(sessionStorage), document.cookie,
@@ -157,7 +157,7 @@ class Recorder:
 
     @property
     def leaks(self) -> list[str]:
-        """What was written down and has a raw answer in it."""
+        """Return the records that contain a raw answer."""
         return [one for one in (*self.sent, *self.kept) if any(raw in one for raw in RAW)]
 
 
@@ -178,7 +178,7 @@ def sleeps(page: Page, hours: str = HOURS) -> None:
 
 
 def through(page: Page, recorder: Recorder) -> None:
-    """Answer the whole form, change an answer before its page is left, and complete."""
+    """Answer the whole form, change one answer before leaving its page, and complete the form."""
     smokes(page, NO)
     page.click(f"label:has-text('{YES}')")
     recorder.look(page)
@@ -237,7 +237,7 @@ document.body.dataset.said = await (async () => {
 
 
 def test_the_next_major_version_keeps_answers_in_its_questions(visit: Visit, asked: Loopback, package: Path) -> None:
-    """survey-core 3 has no fields for browsers without a framework in the registry yet: the model alone is driven."""
+    """survey-core 3 is not yet in the registry with fields for browsers without a framework; only its model is run."""
     if not (CLIENT / "node_modules" / "survey-core-3").exists():
         pytest.skip("survey-core 3 is not installed (npm ci in client/)")
     with visit() as context:
@@ -257,7 +257,7 @@ def test_the_next_major_version_keeps_answers_in_its_questions(visit: Visit, ask
 
 
 def test_a_form_with_the_adapter_is_as_accessible_as_without(visit: Visit, asked: Loopback, package: Path) -> None:
-    """Axe finds nothing on a page of the form, before and after the draw."""
+    """Axe finds no fault on a page of the form, before and after the draw."""
     with visit() as context:
         page = context.new_page()
         page.goto(serve(asked, package))
@@ -314,7 +314,7 @@ def test_a_reload_a_crash_and_a_changed_answer_draw_nothing_anew(visit: Visit, a
 
 
 def stored_reports(page: Page) -> list[str]:
-    """Return the bodies that the device keeps."""
+    """Return the bodies that the device stores."""
     found: list[str] = page.evaluate(
         """() => new Promise((done) => {
             const opening = indexedDB.open('deniable');
@@ -328,7 +328,7 @@ def stored_reports(page: Page) -> list[str]:
 
 
 def killed(page: Page, address: str) -> Page:
-    """Kill the process of a page, and open the address in another one of the same profile."""
+    """Kill the process of a page, and open its address in another process with the same profile."""
     from playwright.sync_api import Error
 
     context = page.context
@@ -387,7 +387,7 @@ MUTANTS: dict[str, list[tuple[str, str]]] = {
 
 
 def built(folder: Path, changes: list[tuple[str, str]]) -> bytes:
-    """Return the adapter with other lines."""
+    """Return the adapter with some lines replaced."""
     for name in ("src", "package"):
         shutil.copytree(CLIENT / name, folder / name)
     shutil.copy(CLIENT / "survey.css", folder)
@@ -416,7 +416,7 @@ def test_the_recorder_finds_what_a_wrong_adapter_lets_out(
 def test_another_library_than_the_adapter_knows_is_refused(
     visit: Visit, asked: Loopback, package: Path, tmp_path: Path
 ) -> None:
-    """As if a later version called its method otherwise: the adapter tries it before anybody answers."""
+    """A later version might rename its method: the adapter tries the method before anyone answers."""
     changed = [("    canSetValueToSurvey: () => false,\n", ""), ("    if (key === name) return;\n", "")]
     address = serve(asked, package, built(tmp_path / "client", changed))
     asked.scripts["/page.js"] = asked.scripts["/page.js"].replace(

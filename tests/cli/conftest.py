@@ -1,4 +1,4 @@
-"""A small survey in a folder of its own, and a way to run commands in it."""
+"""A small survey in its own folder, and a function that runs commands there."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def run_all(run: Run, *lines: str) -> None:
 
 
 def schema_text(*names: str) -> str:
-    """The schema of some of the questions, as JSON."""
+    """Return the schema of some of the questions, as JSON."""
     attributes = [{"name": name, "categories": QUESTIONS[name]} for name in names]
     return json.dumps({"format": "deniable schema", "format_version": 1, "attributes": attributes})
 
@@ -54,7 +54,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def run(folder: Path) -> Run:
-    """Run a command; a failure that is not reported properly fails the test."""
+    """Run a command; a failure without a proper error message fails the test."""
     runner = CliRunner(env={"COLUMNS": "80"})
 
     def invoke(*arguments: str | Path) -> Result:
@@ -69,7 +69,7 @@ def run(folder: Path) -> Run:
 def made_once(
     request: pytest.FixtureRequest, folder: Path, state: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> MadeOnce:
-    """Run what makes the files of a named fixture once, and copy files and ledger into every later test's folder."""
+    """Make the files of a named fixture once; copy files and ledger into the folder of each later test."""
     kept: dict[str, Path] = request.config.stash.setdefault(_KEPT, {})
 
     def make(name: str, steps: Callable[[], None]) -> None:
@@ -88,7 +88,7 @@ def made_once(
 
 @pytest.fixture
 def survey(run: Run) -> Run:
-    """The same, after `collection` made survey.json (epsilon 3, SMP)."""
+    """The folder with survey.json (epsilon 3, SMP), made by `collection`."""
     made = run("collection", "--schema", "schema.json", "--epsilon", "3", "--mechanism", "SMP", "-o", "survey.json")
     assert made.exit_code == 0, made.output
     return run
@@ -96,7 +96,7 @@ def survey(run: Run) -> Run:
 
 @pytest.fixture
 def collected(survey: Run, made_once: MadeOnce) -> Run:
-    """The same, after `randomize` and `aggregate` made reports.parquet and all.aggregate."""
+    """The folder with reports.parquet and all.aggregate, made by `randomize` and `aggregate`."""
     made_once(
         "collected",
         lambda: run_all(
@@ -110,7 +110,7 @@ def collected(survey: Run, made_once: MadeOnce) -> Run:
 
 @pytest.fixture
 def waves(folder: Path) -> tuple[Wave, Wave]:
-    """Two waves, and their files in the folder."""
+    """Two waves, with their files in the folder."""
     made = two_waves()
     for survey, aggregate in made:
         survey.save(folder / f"{survey.title}.json")

@@ -1,4 +1,4 @@
-"""Commands that are interrupted in the middle of their work."""
+"""Interrupt commands in the middle of their work."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ cli.main()
 
 
 def interrupted(command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a command until it is in the middle of its work, press Ctrl-C, and return what it said."""
+    """Run a command until it is in the middle of its work, press Ctrl-C, and return its output."""
     code = STOPPING.format(command=command, arguments=", ".join(map(repr, (command, *arguments))))
     child = Forked(code)
     for _ in range(1200):

@@ -1,4 +1,4 @@
-"""Adding up on the command line."""
+"""`deniable aggregate` on the command line."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def test_short_help_is_not_cut(command: str, run: Run) -> None:
 
 @pytest.mark.parametrize("command", ["collection", "leakage", "calibrate"])
 def test_mechanism_list_prints_every_name_that_the_option_takes(command: str, run: Run) -> None:
-    """Before anything else is asked for: other required options may be missing."""
+    """The list is printed even if other required options are missing."""
     result = run(command, "--mechanism", "list")
     assert result.exit_code == 0
     printed = {name for line in result.stdout.splitlines() for name in re.split(r"\s{2,}", line)[0].strip().split(", ")}

@@ -1,4 +1,4 @@
-"""Every bad input: one clear line on stderr, exit code 2, no traceback, nothing half-written."""
+"""Bad input always gives one clear line on stderr and exit code 2, without traceback or half-written files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def files() -> dict[str, bytes]:
 
 
 def refused(run: Run, *arguments: str, says: str) -> str:
-    """Run a command that must fail: with one line that contains all words of `says`, and no trace in the folder."""
+    """Run a command that must fail with one line that contains all words of `says`, and leave no file in the folder."""
     before = files()
     result = run(*arguments)
     assert result.exit_code == 2, result.output

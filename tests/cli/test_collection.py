@@ -1,4 +1,4 @@
-"""Collections made on the command line: the default, wishes, and mechanisms by name."""
+"""Collections made on the command line: the default, requirements, and mechanisms by name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_collection_recommends_says_why_and_shows_the_guarantee(run: Run) -> Non
 
 
 def test_the_default_for_records_goes_all_the_way(run: Run) -> None:
-    """Different oracles side by side, through files, and decoded together."""
+    """Different oracles side by side go through files and are decoded together."""
     generator = np.random.default_rng(3)
     towns = [f"town {i}" for i in range(40)]
     schema = json.loads(schema_text("smoker", "colour"))

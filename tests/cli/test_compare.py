@@ -52,7 +52,7 @@ def test_compare_two_waves(run: Run, waves: tuple[tuple[Collection, Aggregate], 
 
 
 def test_compare_waves_of_the_same_people(run: Run) -> None:
-    """Report files row by row: the paired interval, a picture, and refusals."""
+    """Report files are compared row by row: the paired interval, a picture, and refusals."""
     from deniable.files import write_reports
     from deniable.oracles import MemoisedGRR, pair_counts
 

@@ -1,4 +1,4 @@
-"""From a schema to a table of two answers, in a terminal, as data, as a page and as a picture."""
+"""From a schema to a table of two questions, in a terminal, as data, as a page and as a picture."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MADE = (
 
 @pytest.fixture
 def made(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """4,000 reports of the only pair, at epsilon 4; a seed, because one in twenty draws would show a relation."""
+    """4,000 reports of the only pair at epsilon 4; with other seeds, one draw in twenty would show a relation."""
     monkeypatch.setattr("deniable.cli.randomize.SecureRandomness", lambda: SimulationRandomness(1))
     run_all(run, *MADE)
     return run

@@ -1,4 +1,4 @@
-"""`deniable estimate --design`: counts typed by hand."""
+"""`deniable estimate --design` with counts typed by hand."""
 
 from __future__ import annotations
 

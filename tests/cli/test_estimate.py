@@ -1,4 +1,4 @@
-"""Answers on the command line: `estimate` prints what Python answers."""
+"""`deniable estimate` prints the same answers as Python."""
 
 from __future__ import annotations
 

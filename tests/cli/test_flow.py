@@ -1,4 +1,4 @@
-"""The main job, command by command: what is printed, what is written, what is refused."""
+"""The main workflow, command by command: output, files and refusals."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_truth_about_others_is_noted(collected: Run) -> None:
 
 
 def test_what_tells_the_truth_can_be_read_by_its_owner_only(collected: Run) -> None:
-    """Estimates are for everybody; with the true frequencies beside them they are the holder's."""
+    """Everyone may read estimates; a file that also has the true frequencies is for its owner only."""
     files = ("a.html", "a.png", "a.csv")
     options = [part for name in files for part in ({"html": "--html", "png": "--plot", "csv": "--csv"}[name[2:]], name)]
     modes = []

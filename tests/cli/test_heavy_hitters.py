@@ -1,4 +1,4 @@
-"""Large dictionaries and open text on the command line: the whole way, and what is refused."""
+"""Large dictionaries and open text on the command line: the whole workflow, and refusals."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def dictionary(run: Run) -> Run:
 
 @pytest.fixture
 def counted(dictionary: Run, made_once: MadeOnce) -> Run:
-    """The same, after randomize and aggregate made all.aggregate."""
+    """The same survey after `randomize` and `aggregate` made all.aggregate."""
     made_once("counted", lambda: way(dictionary, "survey.json", "answers.csv"))
     return dictionary
 

@@ -1,4 +1,4 @@
-"""deal --helpers: shares from helpers, in the files of a dealer."""
+"""`deal --helpers`: shares from helpers, in the same files as a dealer's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A contributor sees what is asked and guaranteed before reporting; nothing shown is the file's own claim."""
+"""A contributor sees questions and guarantee before reporting; none of this text is the file's own claim."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RANDOMIZE = ("randomize", "survey.json", "answers.csv", "-o", "reports.parquet")
 
 @pytest.fixture
 def liar(run: Run) -> Run:
-    """Epsilon 32 under a title that says 0.1, and under words that promise the moon; its id is unchanged by them."""
+    """A collection with epsilon 32 whose title says 0.1 and whose words promise too much; its id does not change."""
     made = run(*MAKE, "--epsilon", "32", "--title", "epsilon = 0.1 for the whole contributor")
     assert "warning: epsilon = 32 is above 4" in made.stderr
     document = json.loads(Path("survey.json").read_text())

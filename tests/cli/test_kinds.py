@@ -1,4 +1,4 @@
-"""Every kind of question through every command, from CSV, Parquet and data frames."""
+"""Each kind of question through each command, from CSV, Parquet and data frames."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_a_grid_is_folded_below_its_mean_and_quartiles(run: Run) -> None:
 
 
 def test_frames_are_read_as_files_are(files: None) -> None:
-    """Text cells, lists, pandas and polars give the same readings of the same answers."""
+    """Text cells, lists, pandas and polars give the same codes for the same answers."""
     assert files is None
     schema = kinds.SCHEMA
     tables = [pa.table(ANSWERS), pd.DataFrame(ANSWERS), pl.DataFrame(ANSWERS), TEXTS, pd.DataFrame(TEXTS)]

@@ -1,4 +1,4 @@
-"""leakage, calibrate and audit: what they print and write, and what they refuse."""
+"""`leakage`, `calibrate` and `audit`: output, files and refusals."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_a_delta_is_refused_where_a_guarantee_needs_none(run: Run) -> None:
 
 
 def test_calibrated_budgets_are_checked_against_other_answers(run: Run) -> None:
-    """The other answers are those of people whose smoking depends more on their sex."""
+    """In the other answers, smoking depends more on sex."""
     generator = np.random.default_rng(4)
     sex = generator.choice(["f", "m"], 2000)
     smoker = np.where(generator.random(2000) < np.where(sex == "m", 0.9, 0.05), "yes", "no")

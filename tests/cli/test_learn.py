@@ -1,4 +1,4 @@
-"""Phases chain through files: learn and combine."""
+"""Phases are connected through files: `learn` and `combine`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.cli.conftest import MadeOnce, Run, run_all
 
 @pytest.fixture
 def phases(run: Run, made_once: MadeOnce) -> Run:
-    """A survey with its two phases: 1,000 contributors by SPL, the other 3,000 by Corr-RR."""
+    """A survey with two phases: 1,000 contributors use SPL, the other 3,000 Corr-RR."""
     lines = Path("answers.csv").read_text().splitlines(keepends=True)
     Path("one.csv").write_text("".join(lines[:1001]))
     Path("two.csv").write_text("".join([lines[0], *lines[1001:]]))
@@ -41,7 +41,7 @@ def phases(run: Run, made_once: MadeOnce) -> Run:
 
 @pytest.fixture
 def alike(run: Run, made_once: MadeOnce) -> Run:
-    """The same over two attributes of two categories; a.json by SPL, b.json by Corr-RR."""
+    """Phases over two attributes of two categories; a.json uses SPL, b.json Corr-RR."""
     names = ("smoker", "drinker")
     attributes = [{"name": name, "categories": ["yes", "no"]} for name in names]
     Path("alike.json").write_text(
@@ -359,7 +359,7 @@ def test_bad_rounds(alike: Run, line: str, message: str) -> None:
 
 
 def test_a_phase_that_makes_all_worse_is_named(alike: Run) -> None:
-    """Copies that are nearly certain leave the difference of the two attributes nearly undetermined."""
+    """Nearly certain copies leave the difference of the two attributes nearly undetermined."""
     first, aggregate = Collection.load("a.json"), Aggregate.load("a.aggregate")
     learned = LearnedFrom(first.id, aggregate_hash(aggregate), aggregate.n)
     blurred = CorrRR((2, 2), 3.0, ((1.0, 0.98), (0.98, 1.0)))

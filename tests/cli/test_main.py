@@ -1,4 +1,4 @@
-"""Real processes: exit codes, Ctrl-C in the middle, pipes that close, terminals of every kind."""
+"""Real processes: exit codes, Ctrl-C during work, closed pipes, and all kinds of terminals."""
 
 from __future__ import annotations
 

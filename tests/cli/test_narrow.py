@@ -1,4 +1,4 @@
-"""On a terminal of 60 columns no command loses a column: all headers and numbers of a wide one are there, uncut."""
+"""On a terminal of 60 columns, each command still prints all headers and numbers of a wide terminal, uncut."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ WIDE, NARROW = 250, 60
 
 @pytest.fixture
 def made(run: Run, made_once: MadeOnce) -> Run:
-    """Everything that the commands read."""
+    """All files that the commands read."""
     made_once(
         "narrow",
         lambda: run_all(
@@ -61,7 +61,7 @@ def shown(line: str, columns: int) -> str:
 
 
 def headers(text: str) -> set[str]:
-    """The words above every rule."""
+    """Return the words above each rule."""
     return {word for above, rule in pairwise(text.splitlines()) if "──" in rule for word in above.split()}
 
 

@@ -1,4 +1,4 @@
-"""A plan of a questionnaire on the command line, and the same warning where the collection is made."""
+"""The plan of a questionnaire on the command line, and the same warning when the collection is made."""
 
 from __future__ import annotations
 

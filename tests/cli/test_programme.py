@@ -1,4 +1,4 @@
-"""The command that adds up a programme, and its file."""
+"""The command that adds up a programme of surveys, and the programme's file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Randomising on the command line: once, and what was spent."""
+"""`deniable randomize`: answers are randomised once, and the spent budget is printed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_randomize_states_what_was_spent(survey: Run) -> None:
 
 
 def test_randomize_states_what_was_spent_in_all(survey: Run) -> None:
-    """Five collections at epsilon 4 are not five times 4."""
+    """Five collections at epsilon 4 do not always spend five times 4."""
     for number in range(1, 6):
         made = survey(
             "collection",

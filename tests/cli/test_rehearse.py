@@ -54,7 +54,7 @@ def test_nothing_of_a_guess_but_shares_is_shown(run: Run) -> None:
 
 @pytest.mark.long
 def test_a_rehearsal_of_answers_is_marked_as_their_holders(run: Run, guess: Path) -> None:
-    """It holds exact shares of real answers; one of shares that were guessed does not."""
+    """It contains exact shares of real answers; a rehearsal from guessed shares does not."""
     command = (
         "rehearse",
         "schema.json",

@@ -1,4 +1,4 @@
-"""Errors while the CSV parser reads ahead end the process as errors, whatever its threads are doing."""
+"""Errors while the CSV parser reads ahead end the process as errors, whatever its threads do."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _stop_at_the_first_batch(path: Path) -> None:
 def test_no_thread_holds_anything_when_an_error_is_raised(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nor when the consumer stops in the middle: the wait is over long before its patience is."""
+    """The same is true if the consumer stops halfway: the thread ends long before its timeout."""
     parsers: list[csv_files._Parser] = []
     original = csv_files.CsvFile._open
 

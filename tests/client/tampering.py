@@ -1,4 +1,4 @@
-"""Documents of surveys, mutated field by field: what the library and the browser client are both asked to read."""
+"""Survey documents with one changed field each, which both the library and the browser client must judge."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ CONTENT = ("schema", "mechanism", "version", "title", "learned_from")
 
 
 class Raw(str):
-    """JSON text that stands for itself, such as a number in another spelling."""
+    """JSON text that is written unchanged, such as a number in another spelling."""
 
 
 class Tampered(NamedTuple):
-    """A document, the page that goes with it (empty: none), what was changed, and whether the library reads it."""
+    """A document, its page (or empty), the description of the change, and whether the library accepts the document."""
 
     what: str
     document: str
@@ -38,7 +38,7 @@ class Tampered(NamedTuple):
 
 
 def dumped(value: Any, *, ordered: bool = False) -> str:
-    """Return JSON text, in the canonical form if `ordered`; numbers that are `Raw` stay as they are written."""
+    """Return JSON text, in canonical form if `ordered`; numbers that are `Raw` are written unchanged."""
     if isinstance(value, Raw):
         return str(value)
     if isinstance(value, dict):
@@ -87,7 +87,7 @@ def surveys() -> Iterator[Collection]:
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Yield the path of everything in a document, itself included."""
+    """Yield the path of each part of a document, including the document itself."""
     yield path
     if isinstance(value, dict):
         for key, item in value.items():
@@ -143,7 +143,7 @@ KEYS: tuple[tuple[str, Any], ...] = (
 
 
 def mutations(document: dict[str, Any], rng: random.Random, most: int) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield descriptions and mutated copies: every place of a document, each in several ways."""
+    """Yield descriptions and changed copies: each part of a document is changed in several ways."""
     found: list[tuple[str, tuple[Any, ...], str, Any]] = []
     for path in places(document):
         value = at(document, path)
@@ -180,13 +180,13 @@ def mutations(document: dict[str, Any], rng: random.Random, most: int) -> Iterat
 
 
 def raw_id(document: dict[str, Any]) -> str:
-    """Return the id of a document's content as it is written."""
+    """Return the id of a document's content as written."""
     content = {key: document[key] for key in CONTENT if key in document}
     return hashlib.sha256(dumped(content, ordered=True).encode()).hexdigest()
 
 
 def _described(document: dict[str, Any]) -> Collection | None:
-    """Return the collection that a document's content describes, None if the library refuses it."""
+    """Return the collection that a document's content describes, or None if the library refuses the content."""
     try:
         schema = TypeAdapter(Schema).validate_json(dumped(document["schema"]))
         spec = json.loads(dumped(document["mechanism"]))
@@ -199,7 +199,7 @@ def _described(document: dict[str, Any]) -> Collection | None:
 
 
 def read_by_the_library(document: str) -> bool:
-    """Return whether the library reads a collection; anything but a typed error is a fault of its own."""
+    """Return whether the library accepts a collection; an untyped error is a fault of the library."""
     try:
         Collection.from_json(document)
     except DeniableError:
@@ -208,7 +208,7 @@ def read_by_the_library(document: str) -> bool:
 
 
 def tampered_documents(each: int, seed: int = 20_26) -> list[Tampered]:
-    """Return mutated collections: as they are, with the id of what is written, and with all that follows from it."""
+    """Return changed collections: as they are, with the id recomputed, and with all derived fields recomputed."""
     rng, found = random.Random(seed), []
     for survey in surveys():
         document = json.loads(survey.to_json())
@@ -253,7 +253,7 @@ def _worded(page: dict[str, Any], own: dict[str, str]) -> dict[str, Any]:
 
 
 def tampered_pages(each: int, seed: int = 4) -> list[Tampered]:
-    """Return mutated survey documents of collections that are as they were made."""
+    """Return changed survey documents of collections that are unchanged."""
     rng, found = random.Random(seed), []
     for survey in list(surveys())[-3:]:
         page = json.loads(draft_page(survey, 100, ("en", "de")).to_json())

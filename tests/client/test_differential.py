@@ -1,4 +1,4 @@
-"""The client refuses the documents that the library refuses, and takes those that it reads."""
+"""The client refuses exactly the documents that the library refuses."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NODE = shutil.which("node")
 
 
 def verdicts(documents: list[Tampered], place: Path) -> list[str]:
-    """Return what the client says of each document: "taken", "refused", or an error that is no refusal."""
+    """Return the client's verdict on each document: "taken", "refused", or an error that is not a refusal."""
     asked, answered = place / "documents.jsonl", place / "verdicts.json"
     asked.write_text("".join(f"{json.dumps(one._asdict())}\n" for one in documents))
     command = ["node", str(ROOT / "client" / "test" / "differential.mjs"), str(asked), str(answered)]
@@ -49,7 +49,7 @@ PAGES = [
 
 @pytest.mark.skipif(NODE is None, reason="node is not installed")
 def test_the_client_and_the_library_agree_on_the_hash_of_a_page(tmp_path: Path) -> None:
-    """White space, escapes and the order of keys do not matter; how a number is written does."""
+    """White space, escapes and the order of keys do not matter, but the spelling of a number does."""
     pages = [*PAGES, *(draft_page(one, 7, LANGUAGES).to_json() for one in surveys())]
     asked, answered = tmp_path / "pages.json", tmp_path / "hashes.json"
     asked.write_text(json.dumps(pages))
@@ -91,7 +91,7 @@ NAMED = {
 
 @pytest.mark.skipif(NODE is None, reason="node is not installed")
 def test_documents_that_the_client_took(tmp_path: Path) -> None:
-    """Each with the id that it has as it is written, and the guarantee of the survey that it was made from."""
+    """Each document has the id of its written content, and the guarantee of the survey from which it was made."""
     survey = next(one for one in surveys() if one.mechanism.name == "SMP")
     document = json.loads(survey.to_json())
     mutants = []

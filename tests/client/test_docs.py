@@ -1,4 +1,4 @@
-"""What docs/client.md says of the client is what the client has."""
+"""Statements of docs/client.md about the client are true."""
 
 import json
 import re
@@ -31,14 +31,14 @@ def english() -> dict[str, str]:
 
 
 def table() -> str:
-    """Return the table of the sentences, as the page has it."""
+    """Return the table of sentences on the page."""
     said = english().items()
     rows = [f"| `{key}` | {words} | {'yes' if key in INTERFACE_KEYS else ''} |" for key, words in said]
     return "\n".join(["| key | in English | can be replaced |", "|---|---|---|", *rows])
 
 
 def free() -> dict[str, set[str]]:
-    """Return the keys that the client lets a survey document replace, with the places that are filled in."""
+    """Return the keys that a survey document may replace in the client, with their placeholders."""
     text = (ROOT / "client" / "src" / "free.ts").read_text(encoding="utf-8")
     listed = re.findall(r"^    (\w+): \[(.*)\],$", text, re.M)
     return {key: set(re.findall(r'"(\{\w+\})"', places)) for key, places in listed}
@@ -95,7 +95,7 @@ def test_what_states_the_guarantee_cannot_be_replaced() -> None:
 
 @pytest.mark.parametrize("tag", LANGUAGES[1:])
 def test_all_sentences_ship_in_a_language(tag: str) -> None:
-    """And with the same places for names and numbers: a sentence without its number would say less."""
+    """Their placeholders must be the same: a sentence without its number would say less."""
     asked = Collection(Schema((Attribute("smoker", ("yes", "no")),)), GRR(k=2, epsilon=1.0))
     drafted = read_page(draft_page(asked, languages=("en", tag)).to_json(), "page.json", asked)
     assert list(drafted.languages) == ["en", tag]

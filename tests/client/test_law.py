@@ -1,4 +1,4 @@
-"""A small part of `make client-law`: reports of the client's own randomness against the exact channel."""
+"""A small part of `make client-law`: reports with the client's own randomness against the exact channel."""
 
 import shutil
 
@@ -10,7 +10,7 @@ from tests.client_law import COPIES, PRIORS, listed, rounded, small_adaptive
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 
 RARE = 1e-7
-"""Real randomness: a client that follows its law fails a test once in ten million runs."""
+"""Significance level. Randomness is real, and a correct client fails a test once in ten million runs."""
 
 
 def test_reports_of_the_browsers_generator_follow_the_exact_channel() -> None:

@@ -1,4 +1,4 @@
-"""What the page says of a report: how likely these bytes were from every answer, as the exact channel has it."""
+"""The page's statements about a report: the probability of its bytes for each answer, against the exact channel."""
 
 import json
 import shutil
@@ -29,7 +29,7 @@ HIDDEN: list[Any] = [
 
 
 def weights(made: Any, report: tuple[int, ...]) -> list[Fraction]:
-    """Return how likely the other codes of a report are, for every attribute that may have been drawn, by hand."""
+    """Return the probabilities of a report's other codes, for each attribute that may have been drawn."""
     d, sizes = len(made.sizes), made.sizes
     found = []
     for s in range(d):
@@ -51,7 +51,7 @@ def weights(made: Any, report: tuple[int, ...]) -> list[Fraction]:
 
 
 def chance(made: Any, record: tuple[int, ...], report: tuple[int, ...]) -> Fraction:
-    """Return P(report | record): an attribute is drawn, goes through GRR, and the others are made up."""
+    """Return P(report | record): one attribute is drawn and goes through GRR, and the others are fakes."""
     total = Fraction(0)
     for j, weight in enumerate(weights(made, report)):
         p, q = GRR(made.sizes[j], made.epsilon).support_probabilities
@@ -61,7 +61,7 @@ def chance(made: Any, record: tuple[int, ...], report: tuple[int, ...]) -> Fract
 
 @pytest.mark.parametrize("made", HIDDEN, ids=lambda made: f"{made.name} {made.sizes}")
 def test_no_two_records_are_further_apart_than_epsilon_allows(made: Any) -> None:
-    """By enumeration from the implemented thresholds, apart from the library's own channel."""
+    """The enumeration uses the implemented thresholds, not the library's own channel."""
     records = list(product(*map(range, made.sizes)))
     law = {(x, y): chance(made, x, y) for x in records for y in records}
     reports = [y for y in records if law[records[0], y] or any(law[x, y] for x in records)]
@@ -86,7 +86,7 @@ def test_no_two_records_are_further_apart_than_epsilon_allows(made: Any) -> None
 
 
 def read_by_the_client(made: Any, outputs: Any) -> Any:
-    """Return the attributes, the supported codes and both chances of every part of every report."""
+    """Return the attributes, the supported codes and both probabilities of each part of each report."""
     asked = {"mechanism": to_spec(made), "reports": [bytes(one).hex() for one in to_wire(made, outputs)]}
     command = ["node", str(ROOT / "client" / "test" / "reading.mjs")]
     done = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True, check=True)

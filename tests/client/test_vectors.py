@@ -1,4 +1,4 @@
-"""The browser client and the library agree on every byte; the bundle that ships is the one that the sources make."""
+"""Browser client and library agree on every byte; the shipped bundle is built from the sources."""
 
 import gzip
 import hashlib
@@ -45,7 +45,7 @@ def test_thresholds_and_documents_of_the_vectors_are_the_librarys() -> None:
 
 
 def test_a_link_ends_in_half_of_a_hash_over_both_documents() -> None:
-    r"""Written with `printf 'deniable link 1\n%s\n%s\n' ID PAGE | sha256sum`; node holds the client to them."""
+    r"""Expected: `printf 'deniable link 1\n%s\n%s\n' ID PAGE | sha256sum`; node tests the client with this value."""
     links = json.loads((PLACE.parent / "service" / "links.json").read_text())
     assert [link_digits(one["collection"], one["page"]) for one in links] == [one["digits"] for one in links]
     # The documentation shows these bytes.
@@ -78,7 +78,7 @@ def test_the_bundle_was_built_from_these_sources() -> None:
 
 
 def test_the_bundle_names_the_other_files_by_their_digests() -> None:
-    """Whoever compares the first file with the released one has compared all."""
+    """Comparing the first file with the released file therefore compares all files."""
     others = [SECOND, *TRANSLATIONS]
     for path in others:
         digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
@@ -92,7 +92,7 @@ def test_the_bundle_names_the_other_files_by_their_digests() -> None:
 
 
 def test_the_bundle_is_small() -> None:
-    """About 15 KB for the library and 4 for 130 sentences in each language; the rest is the page."""
+    """About 15 KB are for the library and 4 for 130 sentences in each language; the rest is the page."""
     assert len(gzip.compress(BUNDLE.read_bytes(), 9)) <= 28 * 1024
     assert len(gzip.compress(SECOND.read_bytes(), 9)) <= 12 * 1024
     assert all(len(gzip.compress(path.read_bytes(), 9)) <= 5 * 1024 for path in TRANSLATIONS)

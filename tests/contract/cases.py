@@ -1,4 +1,4 @@
-"""The mechanisms that the contract suite holds to its laws. A mechanism joins by being listed once."""
+"""Mechanisms for the contract suite. Listing a mechanism here once adds it to the suite."""
 
 from __future__ import annotations
 
@@ -35,31 +35,32 @@ from tests.unit.records.pivot.corr_rr_laws import some_matrix
 EPSILONS = (0.01, 0.5, 1.0, 2.0, 5.0)
 DOMAINS = (2, 3, 4, 5, 8)
 SIMULATIONS = 1500
-"""Aggregates drawn of each: the bound of a variance is then a fifth of it, 1.1 z sqrt(2 / 1500) with z = 4.9."""
+"""Aggregates drawn per mechanism: the bound of a variance is then a fifth of it, 1.1 z sqrt(2 / 1500) with z = 4.9."""
 COVERED = 700
-"""Estimates of which intervals are looked at: those that cover at most 85.5% or at least 99.7% fail in 999 of 1000."""
+"""Estimates with tested intervals: intervals with coverage up to 85.5% or from 99.7% fail in 999 of 1000 tests."""
 RECORD_SIZES = ((2, 2), (3, 2), (2, 2, 2))
 PRIORS = {2: (0.25, 0.75), 3: (0.5, 0.3, 0.2)}
 
 
 @dataclass(frozen=True)
 class Case:
-    """One family: how to build it, and which of its laws need another reading.
+    """One family: its constructor, and exceptions from the common contract.
 
     Parameters
     ----------
     name : str
-        Shown in test ids.
+        Name in test ids.
     build : callable(sizes, epsilon) -> mechanism
         `sizes` has one entry for one-attribute mechanisms.
     records : bool
         Whether inputs are records int[n, d] rather than codes int[n].
     one_report_epsilon : callable(mechanism) -> float
-        Tight epsilon of one report, `privacy().epsilon` but for RAPPOR.
+        Tight epsilon of one report; this is `privacy().epsilon` except for RAPPOR.
     largest : callable(sizes, epsilon) -> bool
-        Whether the channel is small enough to enumerate; beyond, the family's own tests check it in factors.
+        Whether the channel is small enough to enumerate. Larger channels are checked in factors by the family's own
+        tests.
     unbiased : bool
-        Whether estimates are unbiased over all domains; else the family's own tests check what they say of their bias.
+        Whether estimates are unbiased over all domains. If not, the family's own tests check the stated bias.
     """
 
     name: str
@@ -70,7 +71,7 @@ class Case:
     unbiased: bool = True
 
     def inputs(self, sizes: Sequence[int]) -> NDArray[np.int64]:
-        """Every input once, in the order of the channel's rows."""
+        """Return each input once, in the order of the channel's rows."""
         if self.records:
             return np.array(list(itertools.product(*map(range, sizes))), dtype=np.int64)
         return np.arange(sizes[0], dtype=np.int64)
@@ -99,7 +100,10 @@ def _published_cells(sizes: Sequence[int], epsilon: float) -> Any:
 
 
 def _few_outputs(family: Any, /, **parameters: Any) -> Callable[[Sequence[int], float], bool]:
-    """Sketches list every hash function: beyond 20,000 outputs their own tests check channel and family in factors."""
+    """Return a function: whether a sketch has at most 20,000 outputs, which list every hash function.
+
+    The own tests of larger sketches check channel and family in factors.
+    """
 
     def few(sizes: Sequence[int], epsilon: float) -> bool:
         hashes = family(k=sizes[0], epsilon=epsilon, **parameters).hashes
@@ -122,7 +126,7 @@ def _rsrfd(sizes: Sequence[int], epsilon: float) -> Any:
 
 
 def _published(family: Any, **tables: Callable[[Sequence[int]], Any]) -> Callable[[Sequence[int], float], Any]:
-    """A mechanism of a second phase, with tables that fit the domains, or none where there are no such domains."""
+    """Return a constructor of a second phase's mechanism; it has no tables if the domains are invalid."""
 
     def build(sizes: Sequence[int], epsilon: float) -> Any:
         fits = all(type(size) is int and size >= 2 for size in sizes)
@@ -137,7 +141,7 @@ def _groups(sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
 
 
 def _mixed_sample(sizes: Sequence[int], epsilon: float) -> Any:
-    """Adaptive sampling with a sketch, subsets and packed bits side by side; subsets of pairs where there are three."""
+    """Return adaptive sampling with a sketch, subsets and packed bits, or subsets of pairs for three attributes."""
     offered: tuple[Callable[[int], Any], ...] = (
         lambda k: dn.CountMeanSketch(k, epsilon, 2, "spread"),
         lambda k: dn.SubsetSelection(k, epsilon, omega=max(1, k - 1)),
@@ -147,12 +151,12 @@ def _mixed_sample(sizes: Sequence[int], epsilon: float) -> Any:
 
 
 def _sampled_waves(sizes: Sequence[int], epsilon: float) -> Any:
-    """Adaptive sampling where the mean of every other attribute is asked."""
+    """Return adaptive sampling in which every other attribute is asked for its mean."""
     return AdaptiveSMP(tuple(sizes), epsilon, oracles_for(sizes, epsilon, means=range(0, len(sizes), 2)))
 
 
 def _small(limit: int) -> Callable[[Sequence[int], float], bool]:
-    """Product channels of several attributes or components grow fast: enumerate at most `limit` values in all."""
+    """Return a function: whether all attributes together have at most `limit` values; product channels grow fast."""
     return lambda sizes, _epsilon: math.prod(sizes) <= limit
 
 
@@ -232,6 +236,6 @@ CASES: list[Case] = [
 
 
 def grid(case: Case) -> list[tuple[tuple[int, ...], float]]:
-    """Return every (sizes, epsilon) at which the case is enumerated."""
+    """Return each (sizes, epsilon) at which the case is enumerated."""
     all_sizes: Sequence[tuple[int, ...]] = RECORD_SIZES if case.records else [(k,) for k in DOMAINS]
     return [(sizes, e) for sizes in all_sizes for e in EPSILONS if case.enumerable(sizes, e)]
