@@ -41,11 +41,16 @@ export class Asking {
   }
 
   question(one: Attribute): string {
-    return this.language.questions[one.name]!;
+    return this._apart(this.language.questions[one.name]!);
   }
 
   label(one: Attribute, code: number): string {
-    return (one.kind.unlisted ? undefined : this.language.labels?.[one.name]?.[code]) ?? one.labels[code]!;
+    return this._apart((one.kind.unlisted ? undefined : this.language.labels?.[one.name]?.[code]) ?? one.labels[code]!);
+  }
+
+  /** A text in its own direction, or "1 to 9" would be read as "to 9 1" on a page from right to left. */
+  private _apart(text: string): string {
+    return this.voice.direction === "rtl" ? `\u2068${text}\u2069` : text;
   }
 
   /** The factor as people read it: three digits, rounded up. */

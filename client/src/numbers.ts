@@ -34,9 +34,10 @@ export class Numerals {
     return this.text(plain as unknown as number, { maximumFractionDigits: 15 });
   }
 
-  /** The day of a time. */
+  /** A day, which is the same day everywhere; or the day of a time where the reader is. */
   day(time: string): string {
-    return new Intl.DateTimeFormat(this._tag, { dateStyle: "long" }).format(new Date(time));
+    const timeZone = time.includes("T") ? undefined : "UTC";
+    return new Intl.DateTimeFormat(this._tag, { dateStyle: "long", timeZone }).format(new Date(time));
   }
 
   /** The typed text as a plain decimal number, such as "7.5"; undefined if it is not a number. */

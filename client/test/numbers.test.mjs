@@ -49,4 +49,8 @@ test("typed numbers", { skip: !tools && "esbuild is not installed" }, async () =
     const found = typed.map(([text]) => [text, new Numerals(language).plain(text)]);
     assert.deepEqual(found, typed, language);
   }
+  // A date that was typed is the same day west of Greenwich; the day of a time is the reader's.
+  process.env.TZ = "America/New_York";
+  assert.equal(new Numerals("en").day("2001-01-01"), "January 1, 2001");
+  assert.equal(new Numerals("en").day("2001-01-01T00:00:00Z"), "December 31, 2000");
 });

@@ -375,6 +375,46 @@ def test_the_language_is_chosen_and_answers_stay(visit: Visit, survey: Loopback)
         assert page.inner_text("label:has(input[name=agree]) >> visible=false") == "Ja, ich nehme teil."
 
 
+def test_an_untranslated_answer_reads_from_left_to_right_on_a_page_from_right_to_left(
+    visit: Visit, smoker: Loopback
+) -> None:
+    words = smoker.page["languages"].pop("en")
+    smoker.page["languages"]["ar"] = {**words, "labels": {"smoker": ["1 to 9", "10 or more"]}}
+    with visit(locale="ar") as context:
+        page = context.new_page()
+        page.goto(smoker.link)
+        state(page, "welcome")
+        go_on(page)
+        ends = page.eval_on_selector(
+            ".choices span",
+            """(span) => [0, span.textContent.indexOf("9")].map((start) => {
+              const range = document.createRange();
+              range.setStart(span.firstChild, start);
+              range.setEnd(span.firstChild, start + 2);
+              return range.getBoundingClientRect().left;
+            })""",
+        )
+        assert ends[0] < ends[1]
+
+
+@pytest.mark.parametrize("timezone", ["America/New_York", "Asia/Tokyo"])
+def test_a_date_is_the_typed_one_wherever_it_is_typed(visit: Visit, timezone: str) -> None:
+    born = Attribute("born", edges=tuple(f"{year}-01-01" for year in range(1990, 2012)))
+    schema = Schema((born,))
+    with (
+        one_question(Collection(schema, GRR(schema.sizes[0], 1.0), title="Years")) as running,
+        visit(locale="en-US", timezone_id=timezone) as context,
+    ):
+        page = context.new_page()
+        page.goto(running.link)
+        state(page, "welcome")
+        go_on(page)
+        page.fill("input.typed", "2001-01-01")
+        go_on(page)
+        state(page, "review")
+        assert page.inner_text(".answers dd >> nth=0") == "January 1, 2001"
+
+
 @pytest.mark.parametrize(
     ("locale", "tag", "typed", "read", "hint", "wrong"),
     [

@@ -75,6 +75,14 @@ secondNote leaveUnsent shared tampered differs cannot
 """
 
 
+def test_the_screens_that_a_program_can_find_out_are_listed() -> None:
+    source = (ROOT / "client" / "src" / "page.ts").read_text(encoding="utf-8")
+    shown = set(re.findall(r'\bend\("(\w+)"', source)) | {"welcome", "question", "review", "offline", "busy", "refused"}
+    listed = re.search(r"The names are (.*?)\n\n", PAGE, re.S)
+    assert listed
+    assert set(re.findall(r"`(\w+)`", listed[1])) == shown
+
+
 def test_what_states_the_guarantee_cannot_be_replaced() -> None:
     asked = Collection(Schema((Attribute("smoker", ("yes", "no")),)), GRR(k=2, epsilon=4.0))
     page = json.loads(draft_page(asked).to_json())
