@@ -42,8 +42,10 @@ def alone(data: coverage.CoverageData, package: Path) -> dict[str, object]:
 
 def main() -> None:
     """Run tests with one context each, and write the lines that each executes alone."""
-    parser = argparse.ArgumentParser(prog="python -m tests.alone", description="Lines that one test alone executes.")
-    parser.add_argument("package", help="such as deniable.postprocess")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.alone", description="List the lines that only one test executes."
+    )
+    parser.add_argument("package", help="package, for example deniable.postprocess")
     parser.add_argument("tests", nargs="+", type=Path)
     parser.add_argument("-o", "--output", type=Path, default=Path("results/alone.json"))
     options = parser.parse_args()

@@ -170,7 +170,7 @@ def main() -> None:
     write_text(chosen.output, json.dumps([asdict(law) for law in found], indent=2) + "\n")
     worst = min(found, key=lambda law: law.p)
     if worst.p <= 1e-4 or min(law.least_expected for law in found) < LEAST_EXPECTED:
-        raise SystemExit(f"{worst.name} does not follow its law: p = {worst.p}")
+        raise SystemExit(f"{worst.name} has a wrong distribution: p = {worst.p}")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""kill -9 and database stops at random moments under load: nothing acknowledged is lost, nothing counted twice.
+"""Random kill -9 and database stops under load: no acknowledged report is lost, and none is counted twice.
 
-``make crash`` runs all of it (`python -m tests.crash_collector`); ``make crash-invited`` does the same with 10,000
-links for invited people, some of them used on two devices with different reports. The tests run a few kills. Senders
-with one report each keep what they send, as JSON Lines, and try again whenever they get no answer, the same bytes; one
-in ten reports is sent once more on purpose. A survey is drained all the while. Every sender goes on until it is
-answered, so in the end the export must be what `deniable aggregate` makes of the acknowledged reports.
+``make crash`` runs the whole check (`python -m tests.crash_collector`). ``make crash-invited`` runs it with 10,000
+links for invited people, some of which are used on two devices with different reports. The tests run it with a few
+kills. A sender keeps its reports as JSON Lines, and sends the same bytes again if it gets no answer. One report in ten
+is sent again on purpose. A survey is drained during the whole run. All senders continue until they get an answer. In
+the end, the export must equal the result of `deniable aggregate` on the acknowledged reports.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from tests.service.asking import ASKED, Caller, bodies, page
 SENDERS = 8
 START_SECONDS = 60.0
 LONGEST_SECONDS = 3600.0
-"""Seconds in which a sender must have sent for all its links."""
+"""Time limit in seconds for a sender to send reports for all its links."""
 _CODE = """
 import sys
 from pathlib import Path
@@ -58,23 +58,23 @@ with Ending() as ending, running(configuration, migrate=True, drain_seconds=0.05
 
 @dataclass
 class Outcome:
-    """What happened.
+    """Result of one run.
 
     Parameters
     ----------
     store : str
-        Which database.
+        Kind of database.
     collectors, kills, stops : int
-        Processes on it, how many were killed, and how often the database was stopped.
+        Number of collector processes, of kills, and of stops of the database.
     sent, acknowledged, duplicates, unanswered : int
-        Reports made, of them acknowledged, sent once more on purpose, and requests without an answer.
+        Number of reports made, acknowledged, and sent again on purpose; number of requests without an answer.
     counted, lost, twice : int
-        Reports in the export; acknowledged ones that are not; reports that count more than once.
+        Reports in the export; acknowledged reports that are missing in the export; reports that count more than once.
     equal : bool
-        Whether the export's counts are those of `deniable aggregate`.
+        Whether the export's counts equal those of `deniable aggregate`.
     invited, strangers, tokens : int
-        Invitations; requests with an id that nobody was invited by, which must all be refused; and tokens that the
-        database or its files hold, which must be none. All 0 in open access.
+        Number of invitations; of requests with an id without an invitation, which must all be refused; and of tokens in
+        the database or its files, which must be 0. All are 0 in open access.
     """
 
     store: str
@@ -95,12 +95,12 @@ class Outcome:
 
     @property
     def held(self) -> bool:
-        """Whether nothing was lost or counted twice."""
+        """Whether no report was lost or counted twice."""
         return not self.lost and not self.twice and self.equal and not self.tokens
 
 
 class Collector:
-    """A process that is started again whenever it was killed."""
+    """A process that is restarted after each kill."""
 
     def __init__(self, database: str) -> None:
         self._database = database
@@ -109,7 +109,7 @@ class Collector:
         self.start()
 
     def start(self) -> None:
-        """Start it; where its database is away, try again."""
+        """Start the process; try again while the database is stopped."""
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
             command = [sys.executable, "-c", _CODE, self._database]
@@ -123,7 +123,7 @@ class Collector:
         raise RuntimeError("the collector does not start")
 
     def kill(self, number: int = signal.SIGKILL) -> int:
-        """Send it a signal, and return how it ended."""
+        """Send the process a signal, and return its exit code."""
         assert self._process is not None
         self._process.send_signal(number)
         return self._end()
@@ -137,20 +137,20 @@ class Collector:
 
 
 def _bodies(which: int, reports: int) -> Iterator[Body]:
-    """Yield a sender's bodies, made some hundred at a time."""
+    """Yield the bodies of a sender, made a few hundred at a time."""
     for start in range(0, reports, 200):
         yield from bodies(200, which * 1_000_000 + start, seed=which + start)
 
 
 def _invited_bodies(links: list[Link], seed: int) -> Iterator[Body]:
-    """Yield a sender's bodies for its links."""
+    """Yield the bodies of a sender for its links."""
     for link, one in zip(links, bodies(len(links), seed=seed), strict=True):
         name = np.frombuffer(nullifier(ASKED.id, link.token), np.uint8).reshape(1, 16)
         yield Body(ASKED.id, name, one.rows)
 
 
 class _Sender(threading.Thread):
-    """Sends its reports one by one, each until it is acknowledged."""
+    """Send reports one by one, each until it is acknowledged."""
 
     def __init__(self, made: Iterator[Body], collectors: list[Collector], seed: int, *, invited: bool = False) -> None:
         super().__init__(daemon=True)
@@ -212,7 +212,7 @@ def crash(
     seed: int = 1,
     invited: int = 0,
 ) -> Outcome:
-    """Kill collectors and stop their database while reports come in; then compare."""
+    """Kill collectors and stop their database while reports arrive; then compare the results."""
     asked = page(access="invited" if invited else "open")
     for request in (
         {"command": "new", "slug": "smoking", "document": ASKED.to_json(), "page": asked, "folder": "."},
@@ -268,13 +268,13 @@ def crash(
 
 
 def _gone_on(senders: list[_Sender], before: int) -> bool:
-    """Whether some were acknowledged, or all are done."""
+    """Return whether some more reports were acknowledged, or all are done."""
     acknowledged = sum(len(sender.acknowledged) for sender in senders)
     return acknowledged > before + 20 or not any(sender.is_alive() for sender in senders)
 
 
 def _tokens_in(database: str, folder: Path, links: list[Link]) -> int:
-    """Return how many tokens stand in a backup of the database, or in its files, as bytes or as a link has them."""
+    """Return the number of tokens in a backup of the database or in its files, as bytes or in the form of links."""
     ask(database, {"command": "backup", "output": str(folder / "copy")})
     files = [path.read_bytes() for path in folder.iterdir() if path.is_file() and path.suffix != ".jsonl"]
     stored = b"".join(files)
@@ -317,13 +317,13 @@ def _until(condition: Callable[[], bool]) -> None:
 
 
 def main() -> None:
-    """Run everything and write what happened."""
+    """Run the whole check and write its result."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--stops", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--invited", type=int, default=0, help="number of invitations; 0 leaves access open")
-    parser.add_argument("--store", choices=["sqlite", "postgresql"], help="one of them only")
+    parser.add_argument("--store", choices=["sqlite", "postgresql"], help="only this kind of database")
     parser.add_argument("-o", "--output", type=Path, default=Path("results/crash.json"))
     options = parser.parse_args()
     outcomes = []
@@ -347,7 +347,7 @@ def main() -> None:
     found = [{**asdict(outcome), "held": outcome.held} for outcome in outcomes]
     write_text(options.output, json.dumps({"seed": options.seed, "runs": found}, indent=1) + "\n")
     if not all(outcome.held for outcome in outcomes):
-        raise SystemExit("something acknowledged was lost, or counted twice")
+        raise SystemExit("an acknowledged report was lost, or counted twice")
 
 
 if __name__ == "__main__":

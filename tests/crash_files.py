@@ -1,8 +1,8 @@
-"""What `kill -9` at any moment leaves behind: ``python -m tests.crash_files --kills 30 -o results/crash-files.json``.
+"""Test files left by `kill -9`: ``python -m tests.crash_files --kills 30 -o results/crash-files.json``.
 
-Every command that writes runs in a process of its own and is killed there, at moments that a seed chooses: half of them
-after a random part of the time that an undisturbed run takes, half at a random one of its steps in the file system,
-which hits the instants around a rename. Then what is there is looked at, and the command is run again to its end.
+Each command that writes files runs in its own process and is killed there at moments that a seed chooses. Half of the
+kills come after a random part of the time of an undisturbed run. The other half come at a random step in the file
+system, which hits the instants around a rename. Then the files are checked, and the command is run again to its end.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ PLAIN = Collection(Schema((Attribute("a", LABELS),)), GRR(k=len(LABELS), epsilon
 _quota: Any = QuotaRR(1.0, N, deal_id="crashes")
 DEALT = Collection(Schema((Attribute("a", ("yes", "no")),)), _quota)
 STEPS = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "fcntl.flock")
-"""Audit events that are steps in the file system."""
+"""Audit events that count as steps in the file system."""
 
 rng = SimulationRandomness
 
 
 def hidden(folder: Path) -> set[str]:
-    """Return the hidden names in a folder, after a check that only a partial file, a lock or a ledger has one."""
+    """Return the hidden names in a folder; check that only partial files, locks and ledgers have such names."""
     names = {path.name for path in folder.iterdir() if path.name.startswith(".")}
     known = (PARTIAL, LOCK, ".deniable-shares.json", ".resume")
     assert all(name.endswith(known) for name in names), names
@@ -179,7 +179,7 @@ def after_deal(folder: Path) -> str:
 
 @dataclass(frozen=True)
 class Command:
-    """A command: what it needs in a folder, and what must be true of that folder after it was killed."""
+    """A command, the files that it needs in a folder, and the check of the folder after a kill."""
 
     make: Callable[[Path], tuple[str, ...]]
     after: Callable[[Path], str]
@@ -194,9 +194,9 @@ COMMANDS = {
 
 
 def run_command(folder: Path, arguments: tuple[str, ...], kill_at: int | None, ready: Any, done: Any) -> None:
-    """Child: run a command in a folder; kill itself at a step in the file system, or report how many there were.
+    """Run a command in a child; kill the child at a step in the file system, or report its number of steps.
 
-    Steps are counted, and `ready` is set, from the first lock on: before that nothing is written.
+    Steps are counted, and `ready` is set, from the first lock on, because nothing is written before it.
     """
     os.chdir(folder)
     os.environ["XDG_STATE_HOME"] = str(folder.parent / "state")
@@ -224,23 +224,23 @@ def run_command(folder: Path, arguments: tuple[str, ...], kill_at: int | None, r
 
 
 def crash(name: str, kills: int, seed: int, where: Path) -> dict[str, Any]:
-    """Kill a command at random moments and check what is left each time; return the outcomes and how often they were.
+    """Kill a command at random moments and check the files each time; return the outcomes and their frequencies.
 
     Parameters
     ----------
     name : str
-        The command.
+        Name of the command.
     kills : int
-        How often.
+        Number of kills.
     seed : int
-        Of the moments.
+        Seed of the moments.
     where : Path
         An empty directory to work in.
 
     Raises
     ------
     AssertionError
-        If something is left that must not be.
+        If a forbidden file is left.
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["deniable.cli"])
@@ -291,7 +291,7 @@ def crash(name: str, kills: int, seed: int, where: Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Run the check of all commands and write what came of it; a failed check ends it."""
+    """Check all commands and write the results; a failed check ends the run."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--kills", type=int, default=30)
     parser.add_argument("--seed", type=int, default=10)

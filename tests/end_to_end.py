@@ -1,9 +1,9 @@
-"""The demonstration's women answer through the public port, some of them in browsers; then the estimates are judged.
+"""The demonstration's women answer through the public port, some of them in browsers; then estimates are checked.
 
-``make e2e`` runs all 6,366 (`python -m tests.end_to_end`), 500 of them in browsers, the tests sixty. By the law of the
-intervals: at each budget the number of categories whose interval misses the truth must not exceed the .9999 quantile of
-Binomial(their number, .075). One survey has one number of misses; of 200 simulated ones, without the ports, the mean
-share of intervals that hold the truth must be from .94 to .99.
+``make e2e`` (`python -m tests.end_to_end`) runs all 6,366 women, 500 of them in browsers; the tests run sixty. At each
+budget, the number of categories whose interval misses the truth must not exceed the .9999 quantile of Binomial(their
+number, .075). One survey gives only one number of misses. Therefore 200 surveys are simulated without the ports: the
+mean share of intervals that contain the truth must be from .94 to .99.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ QUANTILE = 0.9999
 COVERED = (0.94, 0.99)
 """Bounds of the mean coverage of simulated surveys."""
 AT_ONCE = 12
-"""Women whose pages are open at a time: each waits up to three seconds before it sends."""
+"""Number of women whose pages are open at a time; each page waits up to three seconds before it sends."""
 # One message to the browser does all clicks, because separate messages would each wait for the next frame.
 _ANSWER = """codes => {
   const click = (which) => document.querySelector(which).click();
@@ -58,20 +58,20 @@ _ANSWER = """codes => {
 
 @dataclass(frozen=True)
 class Judged:
-    """What one run gave.
+    """Result of one run.
 
     Parameters
     ----------
     epsilon : str
-        Budget of every woman.
+        Budget of each woman.
     contributors, browsers : int
-        How many answered, and how many of them in a browser.
+        Number of women who answered, and of those in a browser.
     categories, missed, most : int
-        Intervals, how many do not hold the truth, and how many may not.
+        Number of intervals, of those that miss the truth, and the largest acceptable number of misses.
     repetitions : int
-        Surveys of the same women that were simulated.
+        Number of simulated surveys of the same women.
     covered : float or None
-        Mean share of their intervals that hold the truth; None where there are none.
+        Mean share of their intervals that contain the truth; None without simulated surveys.
     """
 
     epsilon: str
@@ -85,13 +85,13 @@ class Judged:
 
     @property
     def held(self) -> bool:
-        """Whether what was demanded is so."""
+        """Whether all requirements are met."""
         return self.missed <= self.most and (self.covered is None or COVERED[0] <= self.covered <= COVERED[1])
 
 
 @contextlib.contextmanager
 def chromium() -> Iterator[Browser]:
-    """Run a headless browser inside the block."""
+    """Run a headless browser while the block runs."""
     from playwright.sync_api import sync_playwright
 
     program = next(filter(None, map(shutil.which, PROGRAMS)))
@@ -103,19 +103,19 @@ def chromium() -> Iterator[Browser]:
 
 
 def answer_in_browser(browser: Browser, link: str, codes: list[int]) -> None:
-    """Let one woman answer on the page, in a profile of her own."""
+    """Let one woman answer on the page, with her own profile."""
     leave(answered(browser, link, codes))
 
 
 def answer_in_browsers(browser: Browser, link: str, codes: Codes) -> None:
-    """Let women answer on the page, each in a profile of her own, some of them at a time."""
+    """Let women answer on the page, each with her own profile, some of them at a time."""
     for start in range(0, len(codes), AT_ONCE):
         for page in [answered(browser, link, one.tolist()) for one in codes[start : start + AT_ONCE]]:
             leave(page)
 
 
 def answered(browser: Browser, link: str, codes: list[int]) -> Page:
-    """Open the page for a woman and answer, up to the button that sends."""
+    """Open the page for a woman and answer, up to the button that sends the report."""
     context = browser.new_context(viewport={"width": 390, "height": 800}, reduced_motion="reduce")
     page = context.new_page()
     page.set_default_timeout(60_000)
@@ -138,7 +138,7 @@ def truth_of(collection: Collection, codes: Codes) -> dict[str, NDArray[np.int64
 
 
 def held_and_all(collection: Collection, aggregate: Aggregate, codes: Codes) -> tuple[int, int]:
-    """Return how many intervals of an aggregate of these women hold the truth, and how many there are."""
+    """Return the number of intervals of an aggregate that contain these women's truth, and of all intervals."""
     estimates, truth = collection.estimate(aggregate), truth_of(collection, codes)
     n, mechanism = aggregate.n, collection.mechanism
     found = summarize(estimates, n=n, mechanism=mechanism, truth=truth, truth_n=len(codes)).coverage
@@ -147,7 +147,7 @@ def held_and_all(collection: Collection, aggregate: Aggregate, codes: Codes) -> 
 
 
 def simulated(epsilon: str, repetitions: int, seed: int = 1) -> float:
-    """Return the mean share of intervals that hold the truth, over surveys of all women that are simulated."""
+    """Return the mean share of intervals that contain the truth, over simulated surveys of all women."""
     collection, generator = demo_collection(epsilon), SimulationRandomness(seed)
     codes = collection.schema.encode(demo_answers())
     shares = []
@@ -158,7 +158,7 @@ def simulated(epsilon: str, repetitions: int, seed: int = 1) -> float:
 
 
 def run(epsilon: str, contributors: int, browsers: int, seed: int = 1) -> Judged:
-    """Let women answer at one epsilon, close the survey, and judge its export."""
+    """Let women answer at one epsilon, close the survey, and check its export."""
     collection = demo_collection(epsilon)
     codes = collection.schema.encode(demo_answers())
     codes = codes[np.random.default_rng(seed).permutation(len(codes))[:contributors]]
@@ -178,7 +178,7 @@ def run(epsilon: str, contributors: int, browsers: int, seed: int = 1) -> Judged
 
 
 def main() -> None:
-    """Run both budgets and write what they gave."""
+    """Run both budgets and write the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--contributors", type=int, default=6366)
     parser.add_argument("--browsers", type=int, default=500)
@@ -195,7 +195,7 @@ def main() -> None:
     for one in judged:
         print(one)
     if not all(one.held for one in judged):
-        raise SystemExit("more categories are missed than chance allows")
+        raise SystemExit("more intervals miss the truth than chance allows")
 
 
 if __name__ == "__main__":

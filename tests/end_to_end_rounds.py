@@ -1,10 +1,10 @@
-"""The demonstration's women answer in two rounds, by invitations that were split beforehand; some of them in browsers.
+"""The demonstration's women answer in two rounds, by invitations split in advance; some of them in browsers.
 
-``make e2e-rounds`` (`python -m tests.end_to_end_rounds`) goes the whole way by the commands of an organiser: new, open,
-invite, answers, next, open, invite, answers, close. Demanded are: every woman counts in one round and nobody in both,
-links of the first round count for nothing in the second, `survey next` makes the round that `deniable learn` makes, the
-dashboard's combination has the numbers of `deniable combine`, and no more of its intervals miss the truth than chance
-allows: at most the .9999 quantile of Binomial(their number, .075).
+``make e2e-rounds`` (`python -m tests.end_to_end_rounds`) runs all commands of an organiser: new, open, invite, answers,
+next, open, invite, answers, close. The requirements are: every woman counts in exactly one round. The second round
+refuses links of the first round. `survey next` and `deniable learn` make the same round. The dashboard's combination
+has the numbers of `deniable combine`. The number of its intervals that miss the truth is at most the .9999 quantile of
+Binomial(their number, .075).
 """
 
 from __future__ import annotations
@@ -45,31 +45,32 @@ if TYPE_CHECKING:
 
 SLUG = "women"
 TRIED_AGAIN = 50
-"""Women of the first round who try their links in the second."""
+"""Number of women of the first round who try their links in the second round."""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """What one survey of two rounds gave.
+    """Result of one survey with two rounds.
 
     Parameters
     ----------
     epsilon, mechanism : str
-        Budget of every woman, and the mechanism of the second round.
+        Budget of each woman, and mechanism of the second round.
     first, second, browsers : int
-        How many were counted in each round, and how many of both answered in a browser.
+        Number of women counted in each round, and of those in both who used a browser.
     in_both, in_none : int
         Women counted in both rounds, and in none.
     tried_again, refused : int
-        Women of the first round who sent a report to the second, and how many of those the collector refused.
+        Number of women of the first round who sent a report to the second, and of those whom the collector refused.
     same_round, same_numbers : bool
-        Whether the second round, and the combination, are those of the workflow with files.
+        Whether the second round, and the combination, equal those of the workflow with files.
     categories, missed, most, told : int
-        Intervals, how many do not hold the truth, how many may not, and how many are not 0 to 100%.
+        Number of intervals, of those that miss the truth, the largest acceptable number of misses, and the number of
+        intervals other than 0 to 100%.
     warnings : int
-        Sentences beside the combination.
+        Number of sentences beside the combination.
     processor_seconds : float
-        Of this process and the commands that it ran, without the browser's.
+        Processor seconds of this process and its commands, without the browser.
     """
 
     epsilon: str
@@ -92,13 +93,13 @@ class Judged:
 
     @property
     def held(self) -> bool:
-        """Whether what was demanded is so."""
+        """Whether all requirements are met."""
         whole = not self.in_both and not self.in_none and self.refused == self.tried_again
         return whole and self.same_round and self.same_numbers and self.missed <= self.most
 
 
 class Organiser:
-    """Commands of an organiser, in a folder, beside the collector that runs."""
+    """Commands of an organiser in a folder, next to a running collector."""
 
     def __init__(self, folder: Path, database: str) -> None:
         self._folder, self._database = folder, database
@@ -132,7 +133,7 @@ def page_of(collection: Collection, contributors: int) -> str:
 
 
 def ids_of(collection: Collection, links: list[Link]) -> NDArray[np.uint8]:
-    """Return the ids that the holders of links send."""
+    """Return the ids that holders of links send."""
     names = b"".join(nullifier(collection.id, one.token) for one in links)
     return np.frombuffer(names, np.uint8).reshape(-1, 16)
 
@@ -147,7 +148,7 @@ def ask(
     browser: Browser | None,
     browsers: int,
 ) -> None:
-    """Let the women of one round answer, the first of them in browsers with the links of the inviter's file."""
+    """Let the women of one round answer; the first of them use browsers with the links of the inviter's file."""
     with (folder / file).open(newline="") as rows:
         addresses = {int(row["number"]): row["link"] for row in csv.DictReader(rows)}
     if browser is not None:
@@ -170,7 +171,7 @@ def refused_again(here: Running, collection: Collection, links: list[Link], code
 
 
 def run(epsilon: str, mechanism: str, contributors: int, browsers: int, folder: Path, seed: int = 1) -> Judged:
-    """Ask two rounds of women, and judge what comes of it."""
+    """Run a command of `deniable`; return its output."""
     schema = demo_schema()
     first = Collection(schema, SPL(sizes=schema.sizes, epsilon=float(epsilon)), title=TITLE)
     codes = schema.encode(demo_answers())
@@ -243,7 +244,7 @@ def run(epsilon: str, mechanism: str, contributors: int, browsers: int, folder: 
 
 
 def main() -> None:
-    """Run both rounds and write what they gave."""
+    """Run the survey and write its results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--contributors", type=int, default=6366)
     parser.add_argument("--browsers", type=int, default=60)
@@ -257,7 +258,7 @@ def main() -> None:
     write_text(options.output, json.dumps([asdict(judged)], indent=1) + "\n")
     print(judged)
     if not judged.held:
-        raise SystemExit("the two rounds are not what they must be")
+        raise SystemExit("the two rounds do not meet the requirements")
 
 
 if __name__ == "__main__":

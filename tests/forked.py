@@ -1,7 +1,7 @@
-"""Python processes without the seconds of importing the library: each is a fork of one that has done so.
+"""Python processes that do not spend seconds on importing the library: they are forks of a process that imported it.
 
-As real as others: they have a process id, their own files, and end by signals. For what a test does not measure: use
-`subprocess` where imports, encodings or the interpreter's own start matter.
+They are real processes: they have a process id and their own files, and end by signals. Use `subprocess` instead if
+imports, encodings or the interpreter's own start matter for the test.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ _HAVING.set_forkserver_preload(
 
 
 class Forked:
-    """A process that runs code as the main module, with arguments, here and in this environment.
+    """A process that runs code as the main module, with arguments, in this environment.
 
     Parameters
     ----------
     code : str
-        What it runs.
+        Code to run.
     *arguments : str
-        What follows the program's name in `sys.argv`.
+        Arguments after the program's name in `sys.argv`.
     cwd : Path
-        Where it runs; here by default.
+        Working directory; the current one by default.
     environment : str
-        Further variables.
+        Further environment variables.
     """
 
     def __init__(self, code: str, *arguments: str, cwd: Path | None = None, **environment: str) -> None:
@@ -50,20 +50,20 @@ class Forked:
 
     @property
     def pid(self) -> int:
-        """The process's id."""
+        """Id of the process."""
         assert self._process.pid is not None
         return self._process.pid
 
     def poll(self) -> int | None:
-        """Return its exit code, negative for a signal; None while it runs."""
+        """Return the exit code, negative for a signal, or None while the process runs."""
         return self._process.exitcode
 
     def send_signal(self, number: int) -> None:
-        """Send it a signal."""
+        """Send the process a signal."""
         os.kill(self.pid, number)
 
     def wait(self, timeout: float = 120) -> subprocess.CompletedProcess[str]:
-        """Return its exit code and what it said, once it has ended."""
+        """Wait until the process ends; return its exit code and its output."""
         self._process.join(timeout)
         if self._process.exitcode is None:
             self._process.kill()

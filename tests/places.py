@@ -1,8 +1,8 @@
-"""Where a module's own test is: src/deniable/a/b.py has tests/unit/a/test_b.py. Commands, research,
-service and `deniable.testing` have folders of their own.
+"""Places of tests: the test of src/deniable/a/b.py is tests/unit/a/test_b.py.
 
-Modules without a file of their own are listed in `places.toml`, with the file that tests them. `python -m tests.places
-MODULE...` prints the files of these modules, and without a module the share that has its own.
+Commands, research, service and `deniable.testing` have their own folders. Modules without their own file of tests are
+listed in `places.toml`, with the file that tests them. `python -m tests.places MODULE...` prints the test files of
+these modules. Without a module, it prints the share of modules with their own test file.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ PACKAGE = ROOT / "src" / "deniable"
 
 
 def own_test(module: Path) -> Path:
-    """Return where the test of a module belongs, which is given relative to the package."""
+    """Return the place of a module's test; the module is given relative to the package."""
     name = f"test_{module.stem.strip('_')}.py"
     room, *rest = module.parent.parts or ("",)
     if room in ("cli", "research"):
@@ -29,12 +29,12 @@ def own_test(module: Path) -> Path:
 
 
 def modules() -> list[Path]:
-    """Return all modules but the lists of names that packages begin with, relative to the package."""
+    """Return all modules except the lists of names of packages, relative to the package."""
     return sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py") if path.name != "__init__.py")
 
 
 def listed() -> dict[Path, Path]:
-    """Return the modules that `places.toml` lists, each with the file that tests it."""
+    """Return the modules in `places.toml`, each with the file that tests it."""
     text = (ROOT / "tests" / "places.toml").read_text(encoding="utf-8")
     return {Path(module): ROOT / "tests" / test for module, test in tomllib.loads(text).items()}
 

@@ -1,4 +1,4 @@
-"""Vectors that the R package and the library share: the counts of a survey, and what an analyst reads from them.
+"""Vectors that the R package and the library share: counts of a survey, and an analyst's numbers from them.
 
 ``python -m tests.r_vectors`` writes ``r/tests/vectors.json`` and the example in ``r/inst/extdata`` (``make vectors``);
 pytest compares the library with the files, and ``r/tests/vectors.R`` compares the R package with them.
@@ -35,7 +35,7 @@ LABELS = ("yes", "no", "rarely", "été", "NA", "=2", "six", "seven")
 
 
 def subjects() -> Iterator[tuple[Mechanism[Any], int]]:
-    """Yield mechanisms, and numbers of contributors."""
+    """Yield mechanisms and numbers of contributors."""
     for epsilon in (0.5, 1.0, 6.0):
         yield GRR(k=2, epsilon=epsilon), 400
     yield GRR(k=2, epsilon=6.0), 20
@@ -54,7 +54,7 @@ def subjects() -> Iterator[tuple[Mechanism[Any], int]]:
 
 
 def cases() -> Iterator[dict[str, Any]]:
-    """Yield what the file holds, in order: a counts document, and the numbers of each of its attributes."""
+    """Yield the content of the file in order: a counts document, and the numbers for each of its attributes."""
     for place, (subject, n) in enumerate(subjects()):
         schema = Schema(tuple(Attribute(f"a{j}", LABELS[:k]) for j, k in enumerate(subject.domain)))
         survey = Collection(schema, subject, title=f"case {place}")
@@ -69,7 +69,7 @@ def cases() -> Iterator[dict[str, Any]]:
 
 
 def numbers(estimate: Estimate) -> dict[str, Any]:
-    """Return what an analyst reads from an estimate, for both targets."""
+    """Return an analyst's numbers from an estimate, for both targets."""
     whole = estimate.support is not None
     found: dict[str, Any] = {"frequencies": estimate.frequencies.tolist()}
     for target in TARGETS:
@@ -85,7 +85,7 @@ def numbers(estimate: Estimate) -> dict[str, Any]:
 
 
 def covariance(estimate: Estimate, target: Any) -> NDArray[np.float64] | None:
-    """Return the covariance matrix at the nearest frequencies that could be true, from answers to linear questions."""
+    """Return the covariance matrix at the nearest possible frequencies, from answers to linear questions."""
     k = estimate.k
     one = np.eye(k)
 
@@ -118,7 +118,7 @@ def example() -> dict[str, str]:
 
 
 def texts() -> dict[Path, str]:
-    """Return all files, by their place."""
+    """Return all files by path."""
     vectors = json.dumps({"nearest": nearest(), "cases": list(cases())}, ensure_ascii=False) + "\n"
     return {PLACE: vectors, **{EXAMPLE / name: text for name, text in example().items()}}
 

@@ -1,4 +1,4 @@
-"""Many contributors at once: no word is used for two of them. Every listed mechanism, and mutants that die by name."""
+"""No random word is used for two of many contributors. All mechanisms are tested, and mutants fail by name."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_no_word_is_used_for_two_in_larger_domains(mechanism: Any, law: Callable
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in CASES])
 def test_few_contributors_share_no_bit_either(case: Case) -> None:
-    """Two contributors, whose reports are made one by one: every bit of every word that is drawn."""
+    """For two contributors, whose reports are made one by one, each bit of each drawn word is tested."""
     mechanism = case.build((3, 2) if case.records else (3,), 1.0)
     inputs = bulk.several_inputs(mechanism, 2)
     decisive = 0
@@ -117,7 +117,7 @@ def _dies_by(law: Callable[[Any], None], mechanism: Any) -> None:
 
 
 def _named(mechanism: Any, *names: str) -> None:
-    """Whoever holds a mechanism to all laws is told one of these."""
+    """Assert that a check of all laws names one of these laws."""
     with pytest.raises(BrokenLawError, match=rf"breaks ({'|'.join(names)}): "):
         check_mechanism(mechanism)
 
@@ -126,7 +126,7 @@ BULK = ("bits_decide_one_report", "distant_reports_are_unrelated", "blocks_are_i
 
 
 def old_line(codes: Any, threshold: np.uint64, k: int, rng: Randomness, reports: NDArray[Any]) -> None:
-    """The stream is told what was used only if rows are left: the next block begins with the same words."""
+    """Mutant: used words are noted only if rows are left, so that the next block begins with the same words."""
     plan = plan_for(k, reports.shape[1])
     assert plan.network is not None
     table = np.empty((reports.shape[1], SIDE_BY_SIDE), dtype=np.uint16 if plan.chunk == 16 else np.uint32)
@@ -166,7 +166,7 @@ def test_the_old_line(monkeypatch: pytest.MonkeyPatch, mechanism: Any, laws: Any
 
 
 def test_a_block_that_starts_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every block is given the words of the first one."""
+    """Mutant: each block gets the words of the first block."""
 
     def starts_over(honest: Any) -> Any:
         def mutant(rng: Randomness, rows: int, *more: Any) -> Iterator[tuple[slice, NDArray[Any]]]:
@@ -188,7 +188,7 @@ def test_a_block_that_starts_over(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_words_that_are_handed_back_although_they_were_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One word too many, at the end of every block: it decides that block's last contributor and the next's first."""
+    """Mutant: the last word of a block also decides the first contributor of the next block."""
 
     def mutant(rng: Randomness, rows: int) -> Iterator[tuple[slice, Words]]:
         stream = WordStream(rng)
@@ -213,7 +213,7 @@ def _in_two_parts(mechanism: dn.GRR, codes: Any, first: Words, second: Words) ->
 
 
 def shared_by_threads(mechanism: dn.GRR, codes: Any, rng: Randomness) -> NDArray[np.uint8]:
-    """Two threads take from one stream: both look where it stands before one of them moves it on."""
+    """Mutant: two threads read the position of one stream before either of them moves it."""
     half = -(-len(codes) // 2)
     words, both, taken, place = draw(rng, len(codes) + 1), threading.Barrier(2), {}, 0
 
@@ -233,7 +233,7 @@ def shared_by_threads(mechanism: dn.GRR, codes: Any, rng: Randomness) -> NDArray
 
 
 def copied_by_a_fork(mechanism: dn.GRR, codes: Any, rng: Randomness) -> NDArray[np.uint8]:
-    """The second half is drawn by a child, which has a copy of its parent's key and place."""
+    """Mutant: a child process draws the second half with a copy of its parent's key and position."""
     half = -(-len(codes) // 2)
     reading, writing = os.pipe()
     child = os.fork()
@@ -265,7 +265,7 @@ def test_a_stream_in_two_hands(monkeypatch: pytest.MonkeyPatch, mutant: Any) -> 
 
 
 def test_stale_words_are_found_out() -> None:
-    """Tests run with words that are overwritten by the next take: who reads old ones gets no randomness."""
+    """In tests the next take overwrites the words of the last one, so that stale words are not random."""
     assert WordStream.overwrites
     stream = WordStream(dn.SimulationRandomness(1))
     first = stream.take(4)
@@ -277,7 +277,7 @@ def test_stale_words_are_found_out() -> None:
 
 
 class Stub:
-    """What the laws need of a mechanism over three values."""
+    """The members of a mechanism over three values that the laws need."""
 
     domain, records = (3,), False
 
@@ -286,7 +286,7 @@ class Stub:
 
 
 def test_a_source_that_is_not_used() -> None:
-    """Words are drawn from the source that is given, and reports made of others: nobody could look for reuse."""
+    """Mutant: words are drawn from the given source, but reports use other words, so that reuse cannot be checked."""
 
     def randomize(inputs: Any, rng: Randomness) -> Any:
         draw(rng, len(inputs))
@@ -302,7 +302,7 @@ def test_a_source_that_nothing_is_drawn_from() -> None:
 
 
 def test_one_hash_function_for_everybody() -> None:
-    """No two contributors depend on each other more than others do: two runs are not alike."""
+    """All pairs of contributors are equally dependent here, but two runs differ."""
     sketch = dn.CountMeanSketch(1000, 1.0, 4, "spread")
     honest = type(sketch.hashes).draw_parameters
 
@@ -348,6 +348,6 @@ def test_one_report_for_everybody_is_no_dependence(value: int) -> None:
 
 @pytest.mark.parametrize("epsilon", [16.0, 17.0])
 def test_rare_reports_are_no_false_alarm(epsilon: float) -> None:
-    """Two bits that are nearly never noise: some ten of 400,000 contributors, of whom a pair may be rare."""
+    """Two bits are nearly never noise: about ten of 400,000 contributors have such a report, and a pair may be rare."""
     for seed in range(100, 104):
         bulk.blocks_are_independent(dn.SUE(2, epsilon), seed=seed)

@@ -1,4 +1,4 @@
-"""`check_mechanism`, which authors of other packages use: what it checks, skips and refuses, and that mutants die."""
+"""`check_mechanism` for authors of other packages: its checks, skips and refusals, and mutants that must fail."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from tests.research.dealt.dealt_cases import DEALT_CASES
 
 BY_NAME = {case.name: case for case in CASES}
 LAWS = {"GRR": 22, "SUE": 22, "RAPPOR": 22, "RHR": 20, "CMS-queries": 17, "SPL-GRR": 19, "SMP-OUE": 19, "Corr-RR": 19}
-"""How many laws the bases of a mechanism promise."""
+"""Number of laws that the bases of a mechanism promise."""
 
 OWN_TESTS = {"AppleCMS", "AppleHCMS", "HeavyHitters", "Corr-RR aligned"}
-"""Mechanisms without a case: test_apple, test_heavy_hitters and test_corr_rr_aligned check them."""
+"""Mechanisms without a case; test_apple, test_heavy_hitters and test_corr_rr_aligned check them."""
 
 
 def test_every_mechanism_has_a_case() -> None:
@@ -93,7 +93,7 @@ def test_report_bits(monkeypatch: pytest.MonkeyPatch, bits: float, law: str) -> 
 
 
 def test_few_are_not_added_to_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Batches of many, empty ones and one alone do not show it."""
+    """Large batches, empty batches and single reports do not show this fault."""
     honest = dn.Aggregate.__add__
 
     def added(one: dn.Aggregate, other: dn.Aggregate) -> dn.Aggregate:
@@ -135,7 +135,7 @@ def test_linear_variance_without_covariances(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_no_noise_has_no_variance() -> None:
-    """Reports that are the truth: all variances are zero, and so is what rounding is allowed."""
+    """Reports are the truth: all variances are zero, and only rounding errors are allowed."""
 
     class Truth:
         domain = (3,)
@@ -154,7 +154,7 @@ def test_no_noise_has_no_variance() -> None:
 
 @pytest.mark.parametrize("share", [0.0, 0.5])
 def test_intervals_of_two_values(monkeypatch: pytest.MonkeyPatch, share: float) -> None:
-    """Of two values, held by a tenth and by all others: half of the width does not cover."""
+    """Of two values, one is held by a tenth of the contributors: intervals of half the width do not cover."""
     honest = dn.Estimate.interval
 
     def narrowed(self: dn.Estimate, confidence: float) -> Any:

@@ -1,4 +1,4 @@
-"""Every listed mechanism, every law."""
+"""All laws for all listed mechanisms."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _sizes(case: Case) -> tuple[int, ...]:
 
 @pytest.mark.parametrize("case", ONE_EACH)
 def test_rows_are_refused_without_an_aggregate_as_with_one(case: Case) -> None:
-    """Reports of clients, and the same with some of their bytes changed: one at a time, and many."""
+    """Client reports, also with some changed bytes, one at a time and many at once."""
     mechanism, random = case.build(_sizes(case), 1.0), np.random.default_rng(11)
     inputs = np.zeros((80, len(_sizes(case))) if case.records else 80, dtype=np.int64)
     rows = to_wire(mechanism, mechanism.randomize(inputs, dn.SimulationRandomness(11)))
@@ -109,7 +109,7 @@ def test_simulated_aggregates_follow_the_law(case: Case) -> None:
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in CASES if case.unbiased])
 def test_intervals_cover(case: Case) -> None:
-    """So many that intervals of three quarters of the width fail, and those 1.53 times as wide."""
+    """Enough runs to refute intervals of three quarters of the width, and of 1.53 times the width."""
     laws.intervals_cover(case.build(_sizes(case), 1.0), draws=COVERED)
 
 

@@ -1,4 +1,4 @@
-"""Laws that reports of a foreign mechanism can show: each kills a mutant, and a correct mechanism keeps all."""
+"""Laws that can be tested on reports of a foreign mechanism: each rejects a mutant, and accepts a correct mechanism."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_correct_mechanism_keeps_all_laws(seed: int) -> None:
 
 
 def test_a_larger_budget_than_stated_is_noticed() -> None:
-    """Odds are 10 where e is stated: 4,000 reports of each value bound them from below above e."""
+    """The odds are 10, but e is stated: 4,000 reports of each value give a lower bound above e."""
     p = 10 / (10 + K - 1)
     with pytest.raises(
         BrokenLawError, match=r"keeps_the_budget: in 4000 draws from each value, report \d came"
@@ -82,7 +82,7 @@ def test_an_estimate_of_another_shape_is_noticed() -> None:
 
 
 def test_long_reports_show_more_by_an_event() -> None:
-    """Where each report has a random number beside it, none comes twice; its first part breaks the budget."""
+    """With a random number beside it, no report repeats; the first part of the report breaks the budget."""
     rng = np.random.default_rng(2)
     inner = _client(0.99)
 

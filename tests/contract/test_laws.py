@@ -1,4 +1,4 @@
-"""Deliberately broken mechanisms: each must fail the law that is there to catch it."""
+"""Deliberately broken mechanisms: each must fail the law that should catch it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.contract.cases import CASES, COVERED, SIMULATIONS, Case
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in CASES])
 @pytest.mark.parametrize("factor", [Fraction(11, 10), Fraction(10, 11)])
 def test_epsilon_times_1_1(case: Case, factor: Fraction) -> None:
-    """The mechanism spends 1.1 epsilon, or too little of it; its channel says so."""
+    """The mechanism spends 1.1 epsilon, or too little, and its channel says so."""
     sizes = (3, 2) if case.records else (3,)
     mutant = case.build(sizes, float(exact(1.0) * factor))
     declared = case.build(sizes, 1.0)
@@ -87,7 +87,7 @@ def test_simulated_aggregate_with_too_little_noise(monkeypatch: pytest.MonkeyPat
 
 
 def test_simulated_aggregate_with_too_much_noise(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two sevenths report what somebody else does: means are right, variances are 9/7 of what they should be."""
+    """Two sevenths report for another contributor: means are right, variances are 9/7 of the right ones."""
     honest = grr_module.RandomizedResponse._simulate
 
     def mutant(self: GRR, counts: Any, rng: dn.SimulationRandomness) -> Any:

@@ -1,7 +1,7 @@
-"""Every block of code and every command of the pages is run by a test, or stands here with the reason why not.
+"""A test runs every block of code and every command of the pages, or this file gives the reason why not.
 
-Python runs with `test_python_in_the_pages_runs`. Commands of `deniable` run here, each block in a folder of its own
-that has what somebody would have who comes to that line; what other tests run is named with its test.
+`test_python_in_the_pages_runs` runs Python. Commands of `deniable` run here. Each block has its own folder, with the
+files that a reader has at that line. Blocks that other tests run are listed with their test.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ PAGES = [
 
 
 class Block(NamedTuple):
-    """A fenced block: its page, its place among the page's, its language, its text."""
+    """A fenced block: its page, its number on the page, its language, its text."""
 
     page: str
     place: int
@@ -96,7 +96,7 @@ ELSEWHERE = {
     ("docs/tutorial.md", "sh"): FIRST_SURVEY,
     ("docs/tutorial.md", "text"): FIRST_SURVEY,
 }
-"""Page and language of blocks that a test of their own runs."""
+"""Page and language of blocks that have their own test."""
 
 NOT_RUN = {
     ("docs/answers.md", "spss"): "SPSS is not here, and the page says so; names and columns: tests/cli/test_answers.py",
@@ -107,7 +107,7 @@ NOT_RUN = {
     ("docs/r.md", "shell"): "what tests/stack/conftest.py does, in a library of its own",
     ("client/README.md", "html"): "what docs/embedding.md shows, with another place of the file",
 }
-"""Page and language of blocks that no test runs, and why."""
+"""Page and language of blocks that no test runs, with the reason."""
 
 OTHER_PROGRAMS = {
     "deniable bench compare mine.py:subset multi": "other libraries: tests/research/comparison",
@@ -123,10 +123,10 @@ OTHER_PROGRAMS = {
     "deniable survey export smoking --round": "the same",
     "deniable send survey.json answers.csv http": "needs a collector: tests/service/test_commands.py sends to one",
 }
-"""Beginnings of lines that are not run here, and why."""
+"""Beginnings of lines that are not run here, with the reason."""
 
 HERE = {("docs/extending.md", "toml")}
-"""Page and language of blocks that are no commands, and read by tests below."""
+"""Page and language of blocks that are not commands; tests below read them."""
 
 # ------------------------------------------------------------------ environments of commands
 
@@ -348,7 +348,10 @@ HAS: dict[tuple[str, str], Callable[[], None]] = {
     ("docs/stories/poll.md", "deniable compare"): _two_waves,
     ("docs/stories/staff.md", "deniable collection"): _staff,
 }
-"""What is there before a block of commands, where anything has to be: its page, and how its first command begins."""
+"""Page, and beginning of a block's first command -> preparation of the folder.
+
+Only blocks that need files are listed.
+"""
 
 
 def _lines(block: Block) -> list[str]:
@@ -360,7 +363,7 @@ def _other(line: str) -> bool:
 
 
 def _commands(block: Block) -> list[str]:
-    """Return the commands of a block that run here."""
+    """Return the commands of a block that this test runs."""
     return [line for line in _lines(block) if not _other(line)]
 
 
@@ -403,7 +406,7 @@ def test_reasons_and_stages_are_of_blocks_that_there_are() -> None:
 
 
 def test_commands_name_verbs_and_options_that_there_are() -> None:
-    """Also those that are not run, and those inside of sentences."""
+    """Commands that are not run, and commands inside sentences, are tested as well."""
     commands: Any = get_command(app)
     options = {
         command: {option for one in commands.commands[command].params for option in one.opts}
@@ -445,7 +448,7 @@ def test_experiments_of_the_pages_exist() -> None:
 
 
 def test_the_mechanism_of_the_page_is_the_one_that_is_held_to_the_laws() -> None:
-    """`test_toy_package` installs the file and checks the laws; the page shows its code, and runs it."""
+    """`test_toy_package` installs the file and checks the laws; the page shows and runs its code."""
     shown = [block.text for block in BLOCKS if block[0::2] == ("docs/extending.md", "python")]
     file = (ROOT / "tests" / "toy_package" / "toy_package.py").read_text(encoding="utf-8")
     assert file.endswith(shown[0])

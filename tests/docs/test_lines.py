@@ -1,4 +1,4 @@
-"""Lines of pages that Markdown would read as something else than text."""
+"""Lines of pages that Markdown would not read as text."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 BEGINS = re.compile(r" {0,3}(>|\+ |1[.)] |#{1,6} |=+$|-+$)")
-"""What ends a paragraph although no blank line does: a formula that was broken before its sign, for example."""
+"""Beginnings that end a paragraph without a blank line, for example a formula that was broken before its sign."""
 
 
 def misread(text: str) -> Iterator[str]:
-    """Yield lines inside paragraphs that begin a quotation, a list or a heading."""
+    """Yield lines inside paragraphs that would begin a quotation, a list or a heading."""
     code, before = False, ""
     for line in text.splitlines():
         if line.lstrip().startswith("```"):

@@ -1,4 +1,4 @@
-"""Links of all pages lead somewhere, down to the heading, as files in the repository; `make docs` checks the site's."""
+"""Links of all pages have targets in the repository, including headings; `make docs` checks the site's links."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def prose(path: Path) -> str:
 
 @cache
 def anchors(path: Path) -> frozenset[str]:
-    """Return the places of a page that can be linked to, named as repositories and the site name headings."""
+    """Return the link targets on a page, named as repositories and the site name headings."""
     found: dict[str, int] = {}
     for heading in re.findall(r"^#+ (.+)$", prose(path), re.M):
         words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).strip().lower()

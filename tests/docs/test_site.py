@@ -1,4 +1,4 @@
-"""The site's navigation has every page, in a newcomer's order; what it checks of itself, once built, finds faults."""
+"""The site's navigation has all pages in an order for newcomers; the checks of the built site find faults."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_links_to_folders_are_words_on_the_site() -> None:
 
 
 def test_words_that_people_type_find_a_page() -> None:
-    """`make screenshots` types them all into the search of the built site."""
+    """`make screenshots` types all words into the search of the built site."""
     typed = {word: page for page, said in words.WORDS.items() for word in said}
     assert typed["docker"] == "docs/deployment"
     assert typed["spss"] == "docs/forms"

@@ -1,4 +1,4 @@
-"""DuckDB adds up what `deniable aggregate` adds up: the same aggregate, and the same refusals. `make engines`."""
+"""DuckDB and `deniable aggregate` give the same aggregates and the same refusals. `make engines`."""
 
 from __future__ import annotations
 

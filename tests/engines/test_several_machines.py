@@ -1,4 +1,4 @@
-"""Files on several machines: sums of parts, kept on any file system and merged as a tree, are the sum of everything."""
+"""Files on several machines: sums of parts, stored on any file system and merged as a tree, equal the whole sum."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Spark engine on a Spark of two workers: `make engines`. Java is the machine's."""
+"""The Spark engine with two workers: `make engines`. Java must be installed on the machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A slow task gets a second copy, as on a cluster: of both one makes reports that anybody sees. `make engines`."""
+"""A slow task gets a second copy, as on a cluster: only one copy makes reports that readers see. `make engines`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SURVEY = Collection(
 
 @pytest.fixture
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """Return a session of a master and two workers: no task has a second copy in local mode, nor on its own host."""
+    """Return a session with a master and two workers, because local mode never runs a second copy of a task."""
     import pyspark
     from pyspark.sql import SparkSession
 

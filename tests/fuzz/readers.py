@@ -1,4 +1,4 @@
-"""Every reader of a file as a function of bytes, with a valid file of each."""
+"""All readers of files as functions of bytes, with a valid file for each."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ m,45,5,good,99999,,fax,es; ca|en
 
 @cache
 def valid(name: str) -> bytes:
-    """A small file that the reader accepts."""
+    """Return a small file that the reader accepts."""
     with tempfile.TemporaryDirectory() as directory:
         path, rng = Path(directory) / f"valid{READERS[name][0]}", SimulationRandomness(1)
         if name in ("csv", "parquet"):
@@ -106,7 +106,7 @@ def valid(name: str) -> bytes:
 
 
 def read(name: str, content: bytes) -> bool:
-    """Read a file of this content: True if it was accepted, False after a typed error; anything else is a finding."""
+    """Read a file with this content: True if it is accepted, False after a typed error; other errors are findings."""
     suffix, reader = READERS[name]
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / f"input{suffix}"

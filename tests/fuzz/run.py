@@ -1,7 +1,7 @@
-"""Coverage-guided fuzzing of every reader: ``python -m tests.fuzz.run [--seconds S] [--output results.json]``.
+"""Coverage-guided fuzzing of all readers: ``python -m tests.fuzz.run [--seconds S] [--output results.json]``.
 
-Each reader runs in a process of its own (atheris does not return). What ends in anything but a typed error is kept
-under ``corpus/<reader>/`` and replayed by the tests. The result is JSON: per reader its inputs and its findings.
+Each reader runs in its own process, because atheris does not return. Inputs that cause an untyped error are stored
+under ``corpus/<reader>/`` and replayed by the tests. The result is JSON: inputs and findings of each reader.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CORPUS = Path(__file__).parent / "corpus"
 
 
 def fuzz(name: str, seconds: int) -> None:
-    """Fuzz one reader in this process until the time is up or something is found."""
+    """Fuzz one reader in this process until the time is over or there is a finding."""
     import atheris  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
     # Only our own code is instrumented, because instrumenting everything takes minutes.
@@ -38,7 +38,7 @@ def fuzz(name: str, seconds: int) -> None:
 
 
 def main() -> None:
-    """Fuzz all readers, or in a child process one of them."""
+    """Fuzz all readers; a child process fuzzes one of them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=int, default=60, help="per reader")
     parser.add_argument("--output", type=Path, default=Path("results/fuzz.json"))

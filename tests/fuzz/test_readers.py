@@ -1,4 +1,4 @@
-"""Readers meet whatever lies in a file: they read it or refuse it with an error of their own, in bounded time."""
+"""Readers accept any file or refuse it with a typed error, in bounded time."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_any_bytes(name: str, content: bytes) -> None:
 
 
 def _places(value: Any) -> list[tuple[Any, Any]]:
-    """Every (container, key) in a document."""
+    """Return each (container, key) in a document."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     return [place for key, item in items for place in [(value, key), *_places(item)]]
 
@@ -164,7 +164,7 @@ for spec in json.load(sys.stdin):
 
 @pytest.mark.long
 def test_no_specification_takes_long() -> None:
-    """Each is refused, or loaded with its guarantee, within 4 s of processor time."""
+    """Each specification is refused, or loaded with its guarantee, within 4 s of processor time."""
     assert all(len(json.dumps(spec)) <= 1 << 20 for spec in HOSTILE)
     run = subprocess.run(
         [sys.executable, "-c", _TIMED], input=json.dumps(HOSTILE), capture_output=True, text=True, timeout=240

@@ -1,1 +1,1 @@
-"""Golden: what every registered mechanism did when it was recorded, so that a change of structure changes nothing."""
+"""Recorded results of each registered mechanism, to show that refactoring changes no result."""

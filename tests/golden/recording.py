@@ -1,7 +1,7 @@
-"""Drive a mechanism from its specification and write down what it does, as JSON data.
+"""Run a mechanism from its specification and record its results as JSON data.
 
-`python -m tests.golden.recording` records all entries of `golden.json` again, from the specifications in it. Do so only
-together with a line in the changelog that says which reports changed and why.
+`python -m tests.golden.recording` records all entries of `golden.json` again, from the specifications in this file. If
+you do this, write in the changelog which reports changed and why.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from deniable import RecordEstimate, SimulationRandomness
 from deniable.core.spec import content_hash, from_spec, to_spec
 
 LONG = 1024
-"""Bytes that are written out."""
+"""Largest number of bytes that are written out."""
 
 PATH = Path(__file__).with_name("golden.json")
 ROWS = (1, 40)
-"""One report, whose word order clients share, and a batch that goes through compiled kernels."""
+"""Batch sizes: one report, whose word order clients share, and a batch that uses compiled kernels."""
 
 
 def columns(batch: Any) -> list[dict[str, Any]]:
@@ -38,7 +38,7 @@ def columns(batch: Any) -> list[dict[str, Any]]:
 
 
 def inputs_of(mechanism: Any, rows: int) -> Any:
-    """Return the same inputs whenever they are asked for: texts, codes int[rows] or records int[rows, d]."""
+    """Return the same inputs on each call: texts, codes int[rows] or records int[rows, d]."""
     number = np.arange(rows)
     if mechanism.takes_text:
         return np.array([("apple", "pear", "apple", "quince")[i % 4] for i in number], dtype=object)
@@ -47,7 +47,7 @@ def inputs_of(mechanism: Any, rows: int) -> Any:
 
 
 def record(spec: dict[str, Any]) -> dict[str, Any]:
-    """Return everything that is golden about the mechanism of a specification."""
+    """Return all recorded results of the mechanism of a specification."""
     mechanism: Any = from_spec(spec)
     runs = []
     for rows in (mechanism.n,) if mechanism.dealt else ROWS:
@@ -87,30 +87,30 @@ def record(spec: dict[str, Any]) -> dict[str, Any]:
 
 
 def estimates(result: Any) -> list[dict[str, Any]]:
-    """Return the frequencies and standard errors of every attribute; nothing that was not a number is one here."""
+    """Return the frequencies and standard errors of each attribute."""
     parts = list(result.values()) if isinstance(result, RecordEstimate) else [result]
     return [{name: floats(getattr(part, name)) for name in ("frequencies", "standard_errors")} for part in parts]
 
 
 def brief(content: bytes) -> str:
-    """Return bytes as hexadecimal digits, long ones as their SHA-256."""
+    """Return bytes as hexadecimal digits; long ones as their SHA-256."""
     return content.hex() if len(content) <= LONG else f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
 def floats(values: Any) -> list[float | str]:
-    """Return numbers, of many the first and their sum and sum of squares."""
+    """Return numbers; for a long list, the first numbers, their sum and their sum of squares."""
     array = np.asarray(values)
     few = array if array.size <= LONG // 8 else np.array([*array[:16], array.sum(), (array**2).sum()])
     return list(map(number, few))
 
 
 def number(value: float) -> float | str:
-    """Return a number as JSON can hold it."""
+    """Return a number in a form that JSON can hold."""
     return float(value) if np.isfinite(value) else str(float(value))
 
 
 def main() -> None:
-    """Record every entry again."""
+    """Record all entries again."""
     entries = json.loads(PATH.read_text())
     PATH.write_text(json.dumps({name: record(entry["spec"]) for name, entry in entries.items()}, indent=1) + "\n")
 

@@ -1,4 +1,4 @@
-"""Nothing golden has changed."""
+"""No recorded result has changed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ENTRIES: dict[str, Any] = json.loads(recording.PATH.read_text())
 
 
 def _models(entry: dict[str, Any]) -> list[Any]:
-    """Take out the rows of a guarantee, whose bounds of views are sums that processors round differently."""
+    """Remove the rows of a guarantee whose bounds are sums that processors round differently."""
     rows: list[Any] = entry["guarantee"].pop("trust_models")
     return rows
 

@@ -1,4 +1,4 @@
-"""Files of answers as people have them: ``python -m tests.messy.files`` wrote them, the tests read what is there."""
+"""Files of answers as people really have them; ``python -m tests.messy.files`` writes them, and tests read them."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def _boxes(seed: int, separator: str) -> list[str]:
 
 
 def spreadsheet() -> bytes:
-    """Semicolons, a byte-order mark, Windows line ends, decimal commas, a title with the delimiter in it."""
+    """Return CSV with semicolons, a byte-order mark, Windows line ends, decimal commas, and a delimiter in a title."""
     amounts = [f"{value:.2f}".replace(".", ",") for value in np.random.default_rng(1).uniform(5, 90, N)]
     columns = {"Geschlecht; w/m": _drawn(2, "wm"), "Note": _drawn(3, "12345"), "Betrag": amounts}
     return b"\xef\xbb\xbf" + _text(columns, ";", "\r\n").encode()
 
 
 def german() -> bytes:
-    """Windows-1252, semicolons, decimal commas, points between thousands, white space for nothing, weights."""
+    """Return Windows-1252 CSV: semicolons, decimal commas, points between thousands, blanks as no answer, weights."""
     generator = np.random.default_rng(25)
 
     def written(values: Any, digits: int) -> list[str]:
@@ -67,7 +67,7 @@ def german() -> bytes:
 
 
 def tabs() -> bytes:
-    """Tabs in a file that is called .csv, commas and line ends inside cells, an empty last column."""
+    """Return tab-separated text in a .csv file, with commas and line ends inside cells and an empty last column."""
     columns = {
         "place": _drawn(4, ["Paris, France", "Lyon, France", "Berlin,\nGermany", ""]),
         "visits": np.random.default_rng(5).integers(0, 8, N).tolist(),
@@ -77,7 +77,7 @@ def tabs() -> bytes:
 
 
 def numbers() -> bytes:
-    """Numbers with several ways to say that there is none, and one answer in words."""
+    """Return numbers with several marks for a missing answer, and one answer in words."""
     ages = np.random.default_rng(6).integers(18, 91, N).astype(str).tolist()
     ages[3], ages[50], ages[70], ages[99], ages[120] = "NA", "NA", "n/a", "", "over sixty"
     heights = [f"{value:.2f}" for value in np.random.default_rng(7).normal(1.7, 0.08, N)]
@@ -85,14 +85,14 @@ def numbers() -> bytes:
 
 
 def incomes() -> bytes:
-    """Skewed amounts: most below a few thousand, one far above."""
+    """Return skewed amounts: most are below a few thousand, one is far above."""
     amounts = np.round(np.random.default_rng(9).lognormal(7.4, 0.5, N), 2)
     amounts[17] = 8_123_456.78
     return _text({"income": amounts.tolist(), "sector": _drawn(10, ["public", "private"])}, ",").encode()
 
 
 def spellings() -> bytes:
-    """One answer written in several ways."""
+    """Return one answer in several spellings."""
     columns = {
         "smoker": _drawn(11, ["Yes", "yes", "YES ", "no", "No"]),
         "town": _drawn(12, ["New York", "new  york", "Boston"]),
@@ -101,13 +101,13 @@ def spellings() -> bytes:
 
 
 def boxes() -> bytes:
-    """Several answers in a cell, divided in three ways; a form writes commas."""
+    """Return several answers per cell with three delimiters; a form writes commas."""
     columns = {"owns": _boxes(13, ", "), "wants": _boxes(14, ";"), "had": _boxes(15, " | ")}
     return _text(columns, ",").encode()
 
 
 def identifiers() -> bytes:
-    """Row numbers, names, dates, free text, a column of one answer, and one that is fit."""
+    """Return row numbers, names, dates, free text, a constant column, and one usable column."""
     first = datetime.date(2024, 1, 1)
     days = [str(first + datetime.timedelta(days=int(i))) for i in np.random.default_rng(16).integers(0, 700, N)]
     columns = {
@@ -123,7 +123,7 @@ def identifiers() -> bytes:
 
 
 def typed() -> bytes:
-    """Parquet with types: lists, nulls, truth values, dates, categories, whole numbers as floats."""
+    """Return Parquet with types: lists, nulls, truth values, dates, categories, whole numbers as floats."""
     generator = np.random.default_rng(18)
     lists = [cell.split(";") if cell else [] for cell in _boxes(19, ";")]
     table = pa.table(
@@ -142,7 +142,7 @@ def typed() -> bytes:
 
 
 def workbook() -> bytes:
-    """A spreadsheet with types, a formula, an empty line, a second sheet, and no entries in the last cells."""
+    """Return a spreadsheet with types, a formula, an empty line, a second sheet, and empty last cells."""
     import openpyxl
 
     book = openpyxl.Workbook()

@@ -1,18 +1,17 @@
-"""``python -m tests.mutants [--seed 1] [--count 60] [--jobs 2]``: which of a sample of small faults the tests notice.
+"""Test a sample of small faults: ``python -m tests.mutants [--seed 1] [--count 60] [--jobs 2]``.
 
 1. A sample is drawn (`selection.drawn`).
-2. For each mutant a copy of the project gets the fault, and the nearest tests run until one fails: the examples of its
-   file, and the files of tests that import its module.
-3. If any is left, the suite runs once while `recorder` notes which test runs which line (again only if a file changed).
-   The tests that run the mutant's line run until one fails: first those that were recorded to take a minute together,
-   and if none fails, more.
-4. A JSON file says for every mutant what became of it. Survivors are listed; those proved equivalent
-   (``equivalent.json``) stand apart.
+2. For each mutant, a copy of the project gets the fault. The nearest tests run until one fails. These are the examples
+  of the mutant's file, and the files of tests that import its module.
+3. If mutants survive, the suite runs once while `recorder` notes which test runs which line (again only if a file
+  changed). The tests of the mutant's line run until one fails: first tests that take a minute together, then more.
+4. A JSON file has the result of each mutant. Survivors are listed. Survivors that are proved equivalent
+  (``equivalent.json``) are listed separately.
 
-A mutant in a compiled loop gets a cache of compiled code of its own: loops compiled into others would otherwise stay.
-A busy machine decides nothing: a test that failed must pass without the fault, and time is the processor's. Parts of
-the record and mutants that were tried are kept below ``build/mutants``; the same command goes on where it stopped.
-``--again FILE`` tries the survivors of an earlier run once more, after tests were written for them.
+A mutant in a compiled loop has its own cache of compiled code, because cached loops could contain the original. A busy
+machine does not change results: a test that failed must pass without the fault, and limits are in processor time. Parts
+of the record and tested mutants are stored below ``build/mutants``, so that the same command continues an interrupted
+run. ``--again FILE`` tests the survivors of an earlier run again, after tests were written for them.
 """
 
 from __future__ import annotations
@@ -50,13 +49,13 @@ FOLDER = ROOT / "build" / "mutants"
 ALL_TESTS = (*(argument for argument in PYTEST if argument != "-x"), "--continue-on-collection-errors")
 EQUIVALENT = Path(__file__).with_name("equivalent.json")
 PARTS = 16
-"""Into how many parts the suite is split while it is recorded: what an interruption costs at most is one of them."""
+"""Number of parts of the suite while it is recorded; an interruption loses at most one part."""
 
 PATIENCE = 300
-"""Seconds of the processor that the nearest tests of one mutant may take."""
+"""Largest processor seconds for the nearest tests of one mutant."""
 
 WAITING = 8
-"""A run of tests may take so many times as long by the clock as by the processor: servers and busy machines wait."""
+"""Largest ratio of clock time to processor time of a test run, because servers and busy machines wait."""
 
 
 def environment(root: Path, cache: Path | None = None) -> dict[str, str]:
@@ -68,7 +67,7 @@ def environment(root: Path, cache: Path | None = None) -> dict[str, str]:
 
 
 def files_of_the_project() -> list[Path]:
-    """Return the files of the project, as git knows them: tests read every page, and hold what stands at its top."""
+    """Return the files of the project in git; tests read all pages and check files at the top."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -80,7 +79,7 @@ def files_of_the_project() -> list[Path]:
 
 
 def digest(files: Sequence[Path]) -> str:
-    """Return a digest of the library and its tests: what a record of coverage depends on."""
+    """Return a digest of the library and its tests, on which a record of coverage depends."""
     whole = hashlib.sha256()
     for file in files:
         if file.suffix == ".py" and file.parts[0] in ("src", "tests") and file.parts[1] != "mutants":
@@ -89,7 +88,7 @@ def digest(files: Sequence[Path]) -> str:
 
 
 def recorded(folder: Path, files: Sequence[Path], jobs: int, tests: Sequence[str] = ()) -> Record:
-    """Return which test runs which line; run the suite (or some files) for it unless nothing changed since."""
+    """Return which test runs which line; run the suite (or some files) to record it unless nothing has changed."""
     chosen = hashlib.sha256("\0".join(tests).encode()).hexdigest()[:4] if tests else "all"
     count = 1 if tests else PARTS
     parts = [folder / f"record-{digest(files)}-{chosen}-{part}-of-{count}.json" for part in range(count)]
@@ -122,13 +121,13 @@ def _has_tests(file: Path) -> bool:
 
 @dataclass
 class Copy:
-    """One copy of the project, in which one mutant at a time lives."""
+    """One copy of the project for one mutant at a time."""
 
     root: Path
     number: int = 0
 
     def tried(self, mutant: Mutant, record: Record) -> dict[str, Any]:
-        """Return what the tests that run a mutant's line make of it: killed by one, by the clock, or not."""
+        """Return the result of the tests of a mutant's line: killed by a test, killed by the clock, or not killed."""
         meeting = record.meeting(mutant)
         first = record.within(meeting, FIRST_SECONDS)
         then = record.within(meeting, ALL_SECONDS)[len(first) :]
@@ -138,7 +137,7 @@ class Copy:
         return {**mutant.as_json(), "chosen": "by coverage", **found, "tests": len(meeting)}
 
     def tried_nearest(self, mutant: Mutant, files: Sequence[str]) -> dict[str, Any]:
-        """Return what the nearest tests make of a mutant."""
+        """Return the result of a mutant's nearest tests."""
         found = self._tried(mutant, [(list(files), PATIENCE)])
         return {**mutant.as_json(), "chosen": "nearest", **found, "tests": 0}
 
@@ -153,9 +152,9 @@ class Copy:
         return result | {"seconds": round(time.monotonic() - started, 1)}
 
     def _outcome(self, mutant: Mutant, tests: Sequence[str], patience: int, cache: Path) -> dict[str, Any]:
-        """Return what tests make of a mutant; what fails without the fault, too, is left out and they go on.
+        """Return the result of tests for a mutant; tests that fail without the fault are skipped.
 
-        That may be a test, or a file of tests that cannot even be imported.
+        A skipped item may be a test, or a file of tests that cannot be imported.
         """
         without: list[str] = []
         while True:
@@ -171,7 +170,7 @@ class Copy:
 
     @contextmanager
     def _fault(self, mutant: Mutant | None, name: str = "") -> Iterator[None]:
-        """Let the copy have a fault, or none, for a while."""
+        """Put a fault (or none) into the copy for a while."""
         file = self.root / (mutant.file if mutant else name)
         source, stamp = file.read_bytes(), file.stat()
         if mutant:
@@ -216,7 +215,7 @@ class Copy:
 
 
 def copies(files: Sequence[Path], folder: Path, jobs: int) -> Queue[Copy]:
-    """Return as many copies of the project as run at once."""
+    """Return one copy of the project for each parallel job."""
     made: Queue[Copy] = Queue()
     for job in range(jobs):
         root = folder / f"copy-{job}"
@@ -230,7 +229,7 @@ def copies(files: Sequence[Path], folder: Path, jobs: int) -> Queue[Copy]:
 
 
 def known_equivalent(mutant: Mutant) -> str:
-    """Return why a mutant behaves as the original, if that was proved of the statement it is in; else nothing."""
+    """Return the proof that mutants of this statement are equivalent to the original, or an empty text."""
     source = (ROOT / mutant.file).read_text(encoding="utf-8").splitlines()
     statement = " ".join(line.strip() for line in source[mutant.line - 1 : mutant.end])
     for entry in json.loads(EQUIVALENT.read_text(encoding="utf-8")):
@@ -240,12 +239,12 @@ def known_equivalent(mutant: Mutant) -> str:
 
 
 def same(mutant: Mutant, result: Mapping[str, Any]) -> bool:
-    """Whether a result is of this mutant, perhaps at another line."""
+    """Return whether a result is for this mutant, perhaps at another line."""
     return all(getattr(mutant, key) == result[key] for key in ("file", "function", "before", "after"))
 
 
 def survivors(path: Path, found: Sequence[Mutant]) -> list[Mutant]:
-    """Return the mutants that survived an earlier run, as the library has them now; of several alike the nearest."""
+    """Return the survivors of an earlier run as mutants of today's library; among several, the nearest line."""
     results = json.loads(path.read_text(encoding="utf-8"))["results"]
     chosen = []
     for result in results:
@@ -259,22 +258,22 @@ def survivors(path: Path, found: Sequence[Mutant]) -> list[Mutant]:
 
 
 def revision() -> str:
-    """Return the commit that the project is at, with a plus sign if files differ from it."""
+    """Return the current commit of the project, with a plus sign if files differ from it."""
     said = ["git", "describe", "--always", "--abbrev=12", "--dirty=+", "--exclude=*"]
     return subprocess.run(said, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def main(
     seed: int = typer.Option(1, help="Seed of the sample."),
-    count: int = typer.Option(60, help="Mutants in the sample."),
-    jobs: int = typer.Option(2, help="How many run at once."),
+    count: int = typer.Option(60, help="Number of mutants in the sample."),
+    jobs: int = typer.Option(2, help="Number of parallel jobs."),
     minutes: float = typer.Option(30.0, help="No mutant is begun after so long."),
-    folder: Path = typer.Option(FOLDER, help="Where records and copies go."),
+    folder: Path = typer.Option(FOLDER, help="Folder for records and copies."),
     only: str = typer.Option("", help="Draw from files whose path contains this."),
-    tests: list[str] = typer.Option([], help="Files of tests to choose from; all by default."),
-    again: Path | None = typer.Option(None, help="Results of an earlier run, whose survivors are tried once more."),
+    tests: list[str] = typer.Option([], help="Files of tests to choose from; default: all."),
+    again: Path | None = typer.Option(None, help="Results of an earlier run whose survivors are tested again."),
 ) -> None:
-    """Draw mutants, run the tests that meet them, and write what became of them."""
+    """Draw mutants, run their tests, and write the results."""
     started = time.monotonic()
     folder = folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
@@ -315,7 +314,7 @@ def main(
         results = {mutant: result for mutant, result in zip(sample, pool.map(near, sample), strict=True) if result}
         left = [mutant for mutant, result in results.items() if result["outcome"] not in ("killed", "equivalent")]
         if left:
-            typer.echo(f"{len(left)} are left by the nearest tests; {time.monotonic() - started:.0f} s so far")
+            typer.echo(f"{len(left)} survive the nearest tests; {time.monotonic() - started:.0f} s so far")
             record = recorded(folder, files, jobs, tests)
             typer.echo(f"{len(record.tests)} tests recorded, {len(record.failed)} fail without a mutant")
 
@@ -344,7 +343,7 @@ def main(
             typer.echo(f"SURVIVED {result['file']}:{result['line']} in {result['function'] or 'the module'}")
             typer.echo(f"    {result['before']}\n -> {result['after']}")
     said = ", ".join(f"{number} {outcome}" for outcome, number in sorted(outcomes.items()))
-    typer.echo(f"{len(results)} of {len(sample)} tried: {said}; {time.monotonic() - started:.0f} s. Wrote {path}")
+    typer.echo(f"{len(results)} of {len(sample)} tested: {said}; {time.monotonic() - started:.0f} s. Wrote {path}")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""``python -m tests.mutants.client [--seed 1] [--count 16]``: which faults in the client only browser tests notice.
+"""Find faults in the client that only browser tests notice: ``python -m tests.mutants.client [--seed 1] [--count 16]``.
 
-A fault is drawn from all lines of ``client/src`` with a seed, put into a copy of the project, and built. Two groups of
-tests run on the copy until one fails in each: those without a browser, and those of ``tests/browser``. A JSON file says
-which group noticed which fault.
+Each fault is drawn with a seed from all lines of ``client/src``, put into a copy of the project, and built. Two groups
+of tests run on the copy, each until one test fails: tests without a browser, and those of ``tests/browser``. A JSON
+file says which group noticed which fault.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ CHANGES = (
     *(("===", "!=="), ("!==", "==="), ("<=", "<"), (">=", ">"), (" < ", " <= "), (" > ", " >= ")),
     *(("&&", "||"), ("||", "&&"), ("true", "false"), ("false", "true"), (" + 1", " + 2"), (" - 1", " - 2")),
 )
-"""What a fault replaces, and by what."""
+"""Texts that a fault replaces, with their replacements."""
 
 STATEMENT = re.compile(r"\s+(?!return|throw|import|export)[\w.?]+\(.*\);")
-"""A line that is one call: a fault leaves it out."""
+"""Pattern of a line that is one call; a fault removes it."""
 
 GROUPS = {"without a browser": "tests/client", "in a browser": "tests/browser"}
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One line of a file, and what it is replaced by."""
+    """One line of a file, and its replacement."""
 
     file: str
     line: int
@@ -47,7 +47,7 @@ class Fault:
 
 
 def faults(file: str, text: str) -> Iterator[Fault]:
-    """Yield every fault of a file: comments have none."""
+    """Yield all faults of a file; comments have none."""
     for number, line in enumerate(text.splitlines(), 1):
         if line.lstrip().startswith(("//", "/*", "*", "import ", "export type", "export interface")):
             continue
@@ -59,7 +59,7 @@ def faults(file: str, text: str) -> Iterator[Fault]:
 
 
 def drawn(seed: int, sources: Sequence[Path]) -> list[Fault]:
-    """Return all faults of the client in the order in which they are tried."""
+    """Return all faults of the client in the order of the test."""
     everything = [
         fault for path in sources for fault in faults(str(path.relative_to(ROOT)), path.read_text(encoding="utf-8"))
     ]
@@ -68,7 +68,7 @@ def drawn(seed: int, sources: Sequence[Path]) -> list[Fault]:
 
 
 def noticed(copy: Path, fault: Fault) -> dict[str, str | None] | None:
-    """Return the first test of each group that fails, or None if the fault does not pass the types."""
+    """Return the first test of each group that fails, or None if the fault does not compile."""
     client, path = copy / "client", copy / fault.file
     whole = path.read_text(encoding="utf-8")
     lines = whole.splitlines(keepends=True)
@@ -89,7 +89,7 @@ def _first_failures(copy: Path) -> dict[str, str | None]:
 
 
 def _first_failure(copy: Path, tests: str) -> str | None:
-    """Return the first test that fails, and fails again when it runs alone: on a busy machine a page can be late."""
+    """Return the first test that fails in the group and also alone, because pages can be late on a busy machine."""
     failed = _failure(copy, tests)
     while failed is not None and _failure(copy, failed) is None:
         failed = _failure(copy, tests)
@@ -108,11 +108,11 @@ def _failure(copy: Path, tests: str) -> str | None:
 
 
 def main(
-    seed: Annotated[int, typer.Option(help="Of the sample.")] = 1,
-    count: Annotated[int, typer.Option(help="How many faults.")] = 16,
+    seed: Annotated[int, typer.Option(help="Seed of the sample.")] = 1,
+    count: Annotated[int, typer.Option(help="Number of faults.")] = 16,
     output: Annotated[Path, typer.Option("-o", "--output", help="JSON.")] = Path("results/client-mutants.json"),
 ) -> None:
-    """Try a sample of faults, and write after each what noticed it."""
+    """Test a sample of faults, and write after each which group noticed it."""
     rows: list[dict[str, object]] = []
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "project"

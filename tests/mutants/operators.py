@@ -1,4 +1,4 @@
-"""The faults: comparisons, arithmetic, logic, constants, calls whose result nobody takes, conditions."""
+"""Kinds of faults: comparisons, arithmetic, logic, constants, calls with unused results, conditions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
 NAMES = {"min": "max", "max": "min", "ceil": "floor", "floor": "ceil", "any": "all", "all": "any", "minimum": "maximum"}
 NAMES |= {"maximum": "minimum", "argmin": "argmax", "argmax": "argmin", "sum": "max", "cumsum": "sort"}
 COMPILED = ("kernel", "exact_kernel")
-"""Decorator of loops that numba compiles."""
+"""Decorators of loops that numba compiles."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Mutant:
     file : str
         Path below the root of the repository.
     line, end : int
-        First and last line of the statement that it stands in.
+        First and last line of its statement.
     function : str
         Qualified name of the function around it; empty at the level of the module or a class.
     compiled : bool
@@ -75,7 +75,7 @@ class Mutant:
 
     @property
     def package(self) -> str:
-        """The folder below ``deniable`` that the file stands in; the file itself, if in none."""
+        """Folder below ``deniable`` with the file; the file itself if it is in no folder."""
         parts = Path(self.file).parts
         return parts[2] if len(parts) > 3 else Path(self.file).stem
 
@@ -90,11 +90,11 @@ class Mutant:
 
 
 Change = tuple[str, ast.expr]
-"""(kind of fault, the expression in its place)."""
+"""(kind of fault, replacement of the expression)."""
 
 
 def faults(node: ast.AST) -> Iterator[Change]:
-    """Yield the faults of one expression, without those of its parts."""
+    """Yield the faults of one expression, without the faults of its parts."""
     match node:
         case ast.Compare(ops=[comparison]) if type(comparison) in COMPARISONS:
             yield "comparison", _with(node, "ops", [COMPARISONS[type(comparison)]()])
@@ -120,7 +120,7 @@ def faults(node: ast.AST) -> Iterator[Change]:
 
 
 def _with(node: ast.expr, part: str, value: object) -> ast.expr:
-    """Return the expression with another value in one of its parts."""
+    """Return the expression with a new value for one of its parts."""
     new = copy.copy(node)
     setattr(new, part, value)
     return new
@@ -136,7 +136,7 @@ def _is_text(node: ast.AST) -> bool:
 
 
 class _Finder(ast.NodeVisitor):
-    """Collects the mutants of one file; leaves out what is no behaviour: annotations, messages, texts, imports."""
+    """Collect the mutants of one file; annotations, messages, texts and imports are left out."""
 
     def __init__(self, file: str, source: bytes) -> None:
         self.file, self.source = file, source
@@ -215,7 +215,7 @@ class _Finder(ast.NodeVisitor):
 
 
 def mutants(root: Path, file: Path) -> list[Mutant]:
-    """Return every mutant of one file, in the order of its text."""
+    """Return all mutants of one file, in the order of its text."""
     source = file.read_bytes()
     finder = _Finder(str(file.relative_to(root)), source)
     finder.visit(ast.parse(source))
@@ -223,7 +223,7 @@ def mutants(root: Path, file: Path) -> list[Mutant]:
 
 
 def compiles(mutant: Mutant, root: Path) -> bool:
-    """Whether the file with the fault is Python at all."""
+    """Return whether the file with the fault is valid Python."""
     try:
         ast.parse(mutant.applied((root / mutant.file).read_bytes()))
     except SyntaxError:

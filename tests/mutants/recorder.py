@@ -1,6 +1,7 @@
-"""A pytest plugin that records which test runs which line of the library, and how long each test takes.
+"""A pytest plugin that records which test runs which line of the library, and the time of each test.
 
-Used as ``pytest -p tests.mutants.recorder``; writes to the file that the environment variable ``MUTANTS_RECORD`` names.
+Use it as ``pytest -p tests.mutants.recorder``. It writes to the file that the environment variable ``MUTANTS_RECORD``
+names.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class Recorder:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        """Count everything a test runs, fixtures included, as its own."""
+        """Assign all lines that run during a test, including fixtures, to this test."""
         self.coverage.switch_context(item.nodeid)
         try:
             return (yield)
@@ -37,7 +38,7 @@ class Recorder:
             self.coverage.switch_context("")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Remember a test's duration, and whether it fails without any mutant."""
+        """Record the duration of a test, and whether it fails without any mutant."""
         self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
         if report.failed:
             self.failed.append(report.nodeid)

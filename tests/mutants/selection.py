@@ -1,4 +1,4 @@
-"""Which mutants are drawn, and which tests each of them meets."""
+"""Choice of the mutants and of their tests."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from pathlib import Path
 from tests.mutants.operators import Mutant, compiles, mutants
 
 COMPILED_SHARE = 0.1
-"""At least this share of a sample stands in compiled loops."""
+"""Smallest share of a sample that is in compiled loops."""
 
 FIRST_SECONDS, ALL_SECONDS = 60.0, 240.0
-"""Recorded seconds of the tests that a mutant meets first, and of all it meets; the fastest tests come first."""
+"""Recorded seconds of a mutant's first tests, and of all its tests; the fastest tests come first."""
 
 NEAREST = 5
-"""Files of tests that a mutant meets before anything is recorded."""
+"""Number of test files for a mutant before tests are recorded."""
 
 
 def every_mutant(root: Path) -> list[Mutant]:
@@ -29,7 +29,7 @@ def every_mutant(root: Path) -> list[Mutant]:
 
 
 def drawn(found: Sequence[Mutant], count: int, seed: int, root: Path) -> list[Mutant]:
-    """Return a sample: one of every package, a tenth compiled, the others wherever; never two of one line."""
+    """Return a sample: one mutant per package, a tenth compiled, the others anywhere; at most one per line."""
     rng = random.Random(seed)
     left = list(found)
     rng.shuffle(left)
@@ -57,7 +57,7 @@ def drawn(found: Sequence[Mutant], count: int, seed: int, root: Path) -> list[Mu
 def nearest(mutant: Mutant, root: Path, files: Iterable[str]) -> list[str]:
     """Return the mutant's own file, for its examples, and the files of tests that import its module.
 
-    Those named after the module come first, then the shortest; at most `NEAREST` of them.
+    Files named after the module come first, then the shortest files. There are at most `NEAREST` files.
     """
     path = Path(mutant.file)
     module = path.parent if path.stem == "__init__" else path.with_suffix("")
@@ -74,7 +74,7 @@ def nearest(mutant: Mutant, root: Path, files: Iterable[str]) -> list[str]:
 
 @dataclass
 class Record:
-    """What `tests.mutants.recorder` wrote: tests, their seconds, and the tests of every line."""
+    """Output of `tests.mutants.recorder`: tests, their seconds, and the tests of each line."""
 
     tests: list[str]
     seconds: list[float]
@@ -84,7 +84,7 @@ class Record:
 
     @staticmethod
     def read(paths: Sequence[Path], root: Path) -> Record:
-        """Return one record of several parts of the suite."""
+        """Return one record from the records of several parts of the suite."""
         whole = Record([], [], [], {}, root)
         for path in paths:
             part = json.loads(path.read_text(encoding="utf-8"))
@@ -100,14 +100,14 @@ class Record:
 
     @cached_property
     def texts(self) -> dict[str, list[str]]:
-        """The lines of every file of the library."""
+        """Lines of each file of the library."""
         return {file: (self.root / file).read_text(encoding="utf-8").splitlines() for file in self.lines}
 
     def meeting(self, mutant: Mutant) -> list[str]:
-        """Return the tests that run the mutant's line, the fastest first.
+        """Return the tests of the mutant's line; the fastest come first.
 
-        A line at the level of a module or class runs when it is imported: all tests of the file count. Compiled loops
-        are not traced: the tests of the lines that call them count, too.
+        A line at the level of a module or class runs at import, so that all tests of the file count. Compiled loops are
+        not traced, so that the tests of lines that call them also count.
         """
         own = self.lines.get(mutant.file, {})
         if not mutant.function:
@@ -121,7 +121,7 @@ class Record:
         return [self.tests[test] for test in sorted(usable, key=lambda test: (self.seconds[test], self.tests[test]))]
 
     def _calling(self, name: str, seen: set[str]) -> set[int]:
-        """Return the tests of all lines that name a loop, through other loops that name it."""
+        """Return the tests of all lines that name a loop, directly or through other loops."""
         seen.add(name)
         found: set[int] = set()
         for file, text in self.texts.items():
@@ -138,7 +138,7 @@ class Record:
         return found
 
     def within(self, tests: Sequence[str], seconds: float) -> list[str]:
-        """Return as many of the tests, in their order, as were recorded to take so long together."""
+        """Return the first tests whose recorded times sum to at most this many seconds."""
         took = dict(zip(self.tests, self.seconds, strict=True))
         total, chosen = 0.0, list[str]()
         for test in tests:
