@@ -363,7 +363,7 @@ def test_errors_name_switches_and_answers_as_they_are_typed(collected: Run) -> N
     assert again.exit_code == 2
     assert again.stderr.endswith("To randomise these answers again, pass --allow-repeat\n")
     total = collected("estimate", "survey.json", "all.aggregate", "--total", "smoker=never")
-    assert "has no category “never”; its categories are yes, no" in total.stderr
+    assert "has no category “never”; its categories are “yes”, “no”" in total.stderr
     mean = collected("estimate", "survey.json", "all.aggregate", "--mean", "smoker")
     assert "pass scores, or declare scores in the schema" in mean.stderr
     assert "mean(" not in mean.stderr

@@ -64,6 +64,12 @@ def test_json_has_the_effects_and_predictions_that_were_asked_for(run: Run, file
     assert "column of numbers" in run("fit", FORMULA, *files, "--predict", "region=1:2").stderr
 
 
+def test_a_formula_without_predictors_has_no_effects(run: Run, files: list[str]) -> None:
+    assert (
+        "There are none, because the formula has no predictors." in run("fit", "smoker ~ 1", *files, "--effects").stdout
+    )
+
+
 def test_errors_are_one_line(run: Run, files: list[str]) -> None:
     result = run("fit", "smoker ~ height", *files)
     assert result.exit_code == 2

@@ -125,7 +125,7 @@ class Row(Result):
     @property
     def value_text(self) -> str:
         """Text of the answer for a table's cell."""
-        return self.category if self.unit == "category" else self.write(self.value)
+        return self.category or "-" if self.unit == "category" else self.write(self.value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,7 +267,8 @@ class QuestionSet:
             cdf = one.cdf()
             about = f"{_called(one)}{_counted(one)}"
             rows += [_quantile(cdf.quantile(p), name, about, chosen, contributors or one.contributors) for p in shares_]
-            curves.append(_curve(name, cdf, chosen))
+            if np.isfinite(cdf.values).all():
+                curves.append(_curve(name, cdf, chosen))
         return tuple(rows), tuple(curves)
 
 
@@ -276,6 +277,8 @@ def shares(error: float) -> Callable[[float], str]:
     decimals = min(max(1 - math.floor(math.log10(100 * error)), 1), 4) if 0 < error < math.inf else 1
 
     def text(value: float) -> str:
+        if math.isnan(value):
+            return "-"
         if math.isinf(value):
             return "-∞" if value < 0 else "∞"
         written = f"{100 * value:.{decimals}f}%"
@@ -368,6 +371,10 @@ def _sentence(known: Row, about: str, options: IntervalOptions, contributors: in
 
 
 def _quantile(found: Quantile, attribute: str, about: str, options: IntervalOptions, contributors: int) -> Row:
+    question = f"{found.p:g} quantile of {quoted(attribute)}"
+    if not np.isfinite(found.cdf.values).all():
+        nothing = f"The {found.p:g} quantile of {about} {whom(options.target, contributors)} is not determined: "
+        return Row(question, "category", math.nan, math.nan, math.nan, math.nan, f"{nothing}there are no reports.")
     lowest = highest = note = ""
     ends = math.nan, math.nan
     if found.cdf.refusal or not options.plain:
@@ -384,7 +391,7 @@ def _quantile(found: Quantile, attribute: str, about: str, options: IntervalOpti
         else f", without an interval: {note}"
     )
     return Row(
-        f"{found.p:g} quantile of {quoted(attribute)}",
+        question,
         "category",
         found.value,
         math.nan,

@@ -173,6 +173,8 @@ class Comparison(Result):
         said = [one.mean.sentence] if one.mean is not None else []
         if one.is_number:
             return said
+        if np.isnan(one.change).all():
+            return said or [f"Of {name} no change is known: one of the collections has no reports about it."]
         lower, upper = one.joint_lower, one.joint_upper
         shown = (lower > 0) | (upper < 0)
         for i in np.flatnonzero(shown):

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable.core.answer import Answer, Bounds, ComputedIntervals
 from deniable.core.bounded_sums import BoundedSum, Ratio
-from deniable.core.checks import Target, listed
+from deniable.core.checks import Target
 from deniable.core.fieller import fieller
 from deniable.core.ordered import Cdf, Quantile
 from deniable.core.support_counts import normal_quantile
@@ -313,9 +313,9 @@ class Questions(ABC):
     def _code(self, label: str) -> int:
         code = self._codes_by_label().get(label)
         if code is None:
-            known = listed(list(self._codes_by_label()))
             raise UnknownCategoryError(
-                f"the estimate{self._about} has no category {quoted(label)}; its categories are {known}"
+                f"the estimate{self._about} has no category {quoted(label)}; its categories are "
+                f"{quoted(list(self._codes_by_label()))}"
             )
         return code
 

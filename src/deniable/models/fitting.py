@@ -280,6 +280,8 @@ def row_values(table: pandas.DataFrame, given: Any, name: str) -> NDArray[Any] |
         found = found.astype(np.float64)
         if not (found[np.isfinite(found)] >= 0).all():
             raise InvalidParameterError("weights must be >= 0, got a negative number")
+        if not (found > 0).any():
+            raise InvalidParameterError("weights must include at least one number > 0, got none")
     return found
 
 

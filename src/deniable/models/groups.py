@@ -232,8 +232,11 @@ def by_group(
         )
     kept = complete(rows, [outcome], missing)
     dropped = int((~kept).sum())
-    y = rows.table[outcome].to_numpy(dtype=np.float64)
     told = survey.mechanism.indicators(rows.reports, [place])
+    try:
+        y = rows.table[outcome].to_numpy(dtype=np.float64)
+    except (TypeError, ValueError):
+        y = np.full(len(kept), np.nan)  # Texts are not numbers.
     if not np.isfinite(y[kept]).all():
         raise InvalidInputError(f"{outcome} must contain only finite numbers; leave out the rows with other values")
     kept &= told.asked

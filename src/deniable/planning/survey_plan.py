@@ -270,7 +270,11 @@ class SurveyPlan(Result):
             f"Half-widths of {100 * self.confidence:g}% intervals with {self.contributors:,} contributors, for the "
             "answers that make them largest. They allow for the noise only, so they are about these contributors and "
             "not about a wider population."
-        )
+        ) + (" For a mean, they suppose that everybody gives an answer that counts." if self._has_means else "")
+
+    @property
+    def _has_means(self) -> bool:
+        return any(question.ask == "mean" for setting in self.settings for question in setting.questions)
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -76,6 +76,8 @@ def fit_page(
 
 
 def _chart(labels: Sequence[str], frame: pandas.DataFrame, column: str, summary: FitSummary) -> Part:
+    if frame.empty:
+        return Text(("There are none, because the formula has no predictors.",))
     value, low, high = (frame[name].to_numpy(dtype=np.float64) for name in (column, "lower", "upper"))
     if np.isnan(low).all():
         return Text(("Not determined, because the search found no maximum.",))

@@ -65,7 +65,7 @@ def _errors(
 ) -> tuple[Table | Text, ...]:
     cells = [[f"±{_number(row[i].half_width)}" for row in questions] for i in range(len(budgets))]
     named = [[row[0].label for row in questions], [_unit(row[0], units) for row in questions]]
-    words = "For any single share or mean, whatever people answer."
+    words = "For any single share or mean, and for the answers that make the error largest."
     return Table.of(["question", "in", *budgets], [*named, *cells]), Text((words,))
 
 

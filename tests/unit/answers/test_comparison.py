@@ -10,6 +10,7 @@ import pytest
 from deniable import GRR, Attribute, Collection, Schema, SimulationRandomness, answers
 from deniable.errors import InvalidParameterError, quoted
 from deniable.records import AdaptiveSMP
+from deniable.report import comparison_page, render_html
 from tests.unit.answers.waves import WAVES, Wave, two_waves
 
 
@@ -40,6 +41,23 @@ def test_what_only_one_asks_is_left_out(waves: tuple[Wave, Wave]) -> None:
     comparison = answers.compare(waves[0], (other, aggregate), independent=True)
     assert [row.attribute for row in comparison.attributes] == ["vote"]
     assert comparison.left_out == ("stars", "colour")
+
+
+def test_without_reports_of_one_collection_no_change_is_known() -> None:
+    schema = Schema((Attribute("vote", ("a", "b")), Attribute("colour", ("c", "d"))))
+    surveys = [Collection(schema, AdaptiveSMP(schema.sizes, 2.0), title=title) for title in ("May", "June")]
+    random = SimulationRandomness(1)
+    both = [
+        (one, one.aggregate(one.randomize(np.zeros((n, 2), dtype=int), random)))
+        for one, n in zip(surveys, (1, 500), strict=True)
+    ]
+    empty = [name for name, one in surveys[0].estimate(both[0][1]).items() if one.n == 0]
+    comparison = answers.compare(*both, independent=True)
+    assert len(empty) == 1
+    assert f"Of “{empty[0]}” no change is known: one of the collections has no reports about it." in (
+        comparison.sentences
+    )
+    assert "nan" not in render_html(comparison_page(comparison))
 
 
 def test_people_who_may_be_in_both_are_refused(waves: tuple[Wave, Wave]) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from deniable import GRR, Estimate
-from deniable.answers import Summary, summarize
+from deniable.answers import QuestionSet, Summary, summarize
 from deniable.errors import InvalidParameterError
 from deniable.report import estimate_page, render_html, save_png
 from deniable.report.parts.text import Text
@@ -49,6 +49,18 @@ def test_the_largest_come_first_and_their_intervals_hold_for_all() -> None:
     assert any("selected by their estimates" in note for note in estimate_page(summary).notes)
     assert listed(summary)[-1] == "and 4 categories with smaller estimates"
     assert "the 2 largest, 4 categories with smaller estimates are not listed" in render_html(estimate_page(summary))
+
+
+def test_without_reports_no_question_has_an_answer() -> None:
+    nothing = Estimate(np.full(3, np.nan), 0, np.array(4.0), np.array(4.0), contributors=1000)
+    named = nothing.named("stars", ("1", "2", "3"), [1, 2, 3])
+    asked = QuestionSet(means=("stars",), totals=(("stars", ("1",)),), quantiles=(("stars", (0.5,)),))
+    summary = summarize(named, mechanism=GRR(3, 1.0), n=1000, asked=asked)
+    assert [one.value_text for one in summary.answers] == ["-", "-", "-"]
+    assert all(one.sentence.endswith("is not determined: there are no reports.") for one in summary.answers)
+    assert [(one["value"], one["lower"]) for one in summary.to_dict()["answers"]] == [(None, None)] * 3
+    assert summary.curves == ()
+    assert "nan" not in render_html(estimate_page(summary))
 
 
 def test_a_list_that_is_cut_says_that_it_was_selected() -> None:

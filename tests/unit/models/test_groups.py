@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pytest
 from scipy import stats
 
 import deniable as dn
+from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.models.groups import group_means, group_quantiles
 
 
@@ -22,6 +24,20 @@ def test_fieller_holds_the_means_that_a_test_does_not_reject() -> None:
             rest = told[:, place] * (outcome - end)
             statistic = rest.mean() / (rest.std() / math.sqrt(799))
             np.testing.assert_allclose(abs(statistic), 1.959964, rtol=1e-5)
+
+
+def test_a_column_of_text_has_no_means() -> None:
+    survey = dn.Collection(dn.Schema((dn.Attribute("smoker", ("no", "yes")),)), dn.GRR(k=2, epsilon=2.0))
+    reports = survey.randomize(np.zeros((4, 1), dtype=int), dn.SimulationRandomness(1))
+    with pytest.raises(InvalidInputError, match="region must contain only finite numbers"):
+        dn.models.by_group("region", "smoker", survey, reports, {"region": ["north", "south"] * 2})
+
+
+def test_weights_of_zero_alone_are_refused() -> None:
+    survey = dn.Collection(dn.Schema((dn.Attribute("smoker", ("no", "yes")),)), dn.GRR(k=2, epsilon=2.0))
+    reports = survey.randomize(np.zeros((40, 1), dtype=int), dn.SimulationRandomness(1))
+    with pytest.raises(InvalidParameterError, match="weights must include at least one number > 0"):
+        dn.models.fit("smoker ~ age", survey, reports, {"age": np.arange(40.0)}, weights=np.zeros(40), force=True)
 
 
 def test_a_group_that_may_be_empty_has_no_ends() -> None:

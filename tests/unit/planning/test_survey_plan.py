@@ -231,6 +231,13 @@ def test_fifty_six_questions_and_eight_thousand_people() -> None:
     assert infeasibility(survey, 80_000) == ""
 
 
+def test_a_plan_says_that_means_suppose_answers_of_everybody() -> None:
+    supposed = "For a mean, they suppose that everybody gives an answer that counts."
+    stars = Attribute("stars", ("1", "2", "3"), kind="ordered", ask="mean", missing="no answer")
+    assert supposed in plan_survey(Schema((stars,)), 1000, ["1"]).assumptions
+    assert supposed not in plan_survey(questionnaire(3), 1000, ["1"]).assumptions
+
+
 def test_what_cannot_be_planned_is_not_warned_of() -> None:
     schema = Schema((Attribute("word", text=True),))
     with pytest.raises(InvalidParameterError, match="schema must have categories"):
