@@ -176,9 +176,11 @@ class AmbiguousNumbersError(InvalidParameterError):
         self.columns, self.whole = columns, whole
         self.example, other = ("1.500", "point") if whole == "comma" else ("1,500", "comma")
         plural, where = "s" * (len(columns) > 1), "" if row is None else f", row {row}"
+        mark = '"' if remedy.endswith("=") else ""
         super().__init__(
             f"decimal must be given for the column{plural} {', '.join(columns)} of {source}{where}: if {self.example} "
-            f"is 1500 there, pass {remedy}{whole}; if it is one and a half, pass {remedy}{other}"
+            f"is 1500 there, pass {remedy}{mark}{whole}{mark}; if {self.example} is one and a half, pass "
+            f"{remedy}{mark}{other}{mark}"
         )
 
 

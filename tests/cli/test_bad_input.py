@@ -67,7 +67,7 @@ def test_bad_epsilon(run: Run, epsilon: str, says: str, mechanism: tuple[str, ..
         (("--mechanism", "SMP", "--set", "m=8"), "SMP has no parameter “m”; its parameters are: oracle"),
         (("--mechanism", "SMP", "--set", "m"), "set must be NAME=VALUE, got set=“m”"),
         (("--mechanism", "SMP", "--set", "oracle=GRR", "--set", "oracle=OUE"), "got “oracle” twice"),
-        (("--mechanism", "RSRFD"), "RS+RFD needs priors: add --set priors=..."),
+        (("--mechanism", "RSRFD"), "RS+RFD needs the parameter priors: add --set priors=..."),
         (("--oracle", "OUE"), "mechanism must be named before oracle can be set"),
         (
             ("--full-record", "--mechanism", "SMP"),

@@ -467,7 +467,7 @@ def test_audit_of_somebody_elses_client(run: Run, name: str, options: tuple[str,
         ),
         (
             ("--module", "clients.py:Own"),
-            "must be an object with the method randomize(inputs, rng), got an object of the type type",
+            "must be an object with the method randomize(inputs, rng), but Own is a class; write client = Own()",
         ),
         (("--module", "clients.py:honest"), "epsilon must be given (--epsilon)"),
         (("--module", "clients.py:honest", "--epsilon", "1"), "k must be given (--k)"),

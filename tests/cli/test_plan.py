@@ -101,13 +101,19 @@ def test_a_survey_that_cannot_work_is_said_to_alike(run: Run, questionnaire: Pat
         ((), "exactly one of --schema and --sizes must be given"),
         (("--schema", "schema.json", "--sizes", "3"), "exactly one of --schema and --sizes must be given"),
         (("--schema", "schema.json"), "contributors must be given: add --contributors"),
-        (("--schema", "schema.json", "--frequency", "0.1"), "frequency works only with --sizes: leave out --frequency"),
-        (("--schema", "schema.json", "--mechanism", "GRR"), "mechanism works only with --sizes: leave out --mechanism"),
-        (("--sizes", "4", "--epsilon", "1", "--target", "3"), "target works only with --schema: leave out --target"),
-        (("--sizes", "4", "--epsilon", "1", "--all"), "all works only with --schema: leave out --all"),
+        (
+            ("--schema", "schema.json", "--frequency", "0.1"),
+            "--frequency works only with --sizes: leave",
+        ),
+        (
+            ("--schema", "schema.json", "--mechanism", "GRR"),
+            "--mechanism works only with --sizes: leave",
+        ),
+        (("--sizes", "4", "--epsilon", "1", "--target", "3"), "--target works only with --schema: leave out --target"),
+        (("--sizes", "4", "--epsilon", "1", "--all"), "--all works only with --schema: leave out --all"),
         (("--sizes", "4", "--epsilon", "1", "--epsilon", "2"), "epsilon must be given exactly once with --sizes"),
         (("--sizes", "4"), "epsilon must be given exactly once with --sizes"),
-        (("--schema", "schema.json", "--pilot", "9"), "pilot works only with --sizes: leave out --pilot"),
+        (("--schema", "schema.json", "--pilot", "9"), "--pilot works only with --sizes: leave out --pilot"),
         (
             ("--sizes", "4,3", "--epsilon", "1", "--contributors", "99", "--max-frequency", "0.1"),
             "--max-frequency works only with one attribute, but sizes lists 2",
@@ -213,7 +219,7 @@ def test_waves_of_one_question(run: Run) -> None:
         "MemoisedGRR(k=16, epsilon_forever=2.0, epsilon_once=2.0)",
     )
     for more, message in (
-        (("--target-error", "0.01"), "target-error must be left out with --waves"),
+        (("--target-error", "0.01"), "--target-error must be left out with --waves"),
         (("--waves", "1"), "waves must be"),
         (("--answers", "99"), "answers must be"),
     ):

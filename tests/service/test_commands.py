@@ -191,7 +191,7 @@ def test_the_socket_is_its_owners_and_goes_with_the_collector(folder: Path) -> N
         assert held.row.state == "paused"
         for request, said in (
             ({"command": "burn"}, "command must be one of"),
-            ({"command": "open"}, "could not do it: TypeError"),
+            ({"command": "open"}, "its program has a fault"),
             ({"command": "open", "slug": "none"}, "must be the name of a survey"),
         ):
             with pytest.raises(Exception, match=said):
@@ -377,7 +377,7 @@ def test_nothing_is_drawn_for_a_survey_that_takes_nothing(tmp_path: Path, folder
         open_survey(collector.surveys)
         collector.surveys.pause("smoking")
         collector.refresh()
-        with pytest.raises(UploadError, match="it is paused: no report was made"):
+        with pytest.raises(UploadError, match=r"it is paused\. No report was made; try again later"):
             send_file(ASKED, folder / "answers.csv", here.public)
         assert not list(state.rglob("*.parquet"))
         collector.surveys.open("smoking")
@@ -562,6 +562,6 @@ def test_two_surveys_in_one_folder_have_a_page_each_and_open_refuses_what_cannot
     for anyway in ([], ["--anyway", "because"]):
         refused = runner.invoke(app, [*command, *anyway])
         assert refused.exit_code == 2
-        assert "cannot give results: this survey cannot work" in refused.stderr.replace("\n", " ")
+        assert "cannot work: " in refused.stderr.replace("\n", " ")
     opened = runner.invoke(app, [*command, "--anyway", "only to try it"])
     assert opened.exit_code == 0, opened.output

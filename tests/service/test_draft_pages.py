@@ -542,7 +542,7 @@ def test_the_dashboard_of_a_draft_says_that_it_cannot_work_and_takes_words(here:
     assert '<h2 id="cannot">This survey cannot work</h2>' in shown
     assert '<input id="anyway"' in shown
     refused = ann.call("POST", "/surveys/cli/open", {})
-    assert (refused.problem, "cannot give results" in refused.json["detail"]) == ("malformed", True)
+    assert (refused.problem, "cannot work" in refused.json["detail"]) == ("malformed", True)
     opened = ann.call("POST", "/surveys/cli/open", {"anyway": "only to try it"})
     assert json.loads(opened.content)["state"] == "open"
 

@@ -88,7 +88,7 @@ def test_a_round_follows_one_that_was_opened_and_has_reports(surveys: Surveys) -
     with pytest.raises(EmptyAggregateError):
         draft_next(surveys, "habits", 200)
     assert [row.position for row in surveys.store.collections("habits")] == [1]
-    with pytest.raises(InvalidParameterError, match="round must be from 1 to 1, got round=2"):
+    with pytest.raises(InvalidParameterError, match="round must be 1, because the survey has one round, got round=2"):
         surveys.export("habits", 2)
 
 

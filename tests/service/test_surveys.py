@@ -148,7 +148,7 @@ def test_what_is_wrong_with_one_survey_keeps_no_other_from_its_drain(
         assert here.collector.store.waiting(other.id) == 30
         monkeypatch.undo()
         until(lambda: surveys.status("a-broken-one")["n"] == 30)
-    assert "the watch could not do it: ValueError" in caplog.text
+    assert "the watch failed: ValueError" in caplog.text
     assert "somebody" not in caplog.text
 
 

@@ -235,9 +235,10 @@ class Crosstab:
             If the groups overlap.
         """
         first, second = groups
-        if set(self._codes(0, first)) & set(self._codes(0, second)):
+        if shared := set(self._codes(0, first)) & set(self._codes(0, second)):
             raise InvalidParameterError(
-                f"groups must list each category in one group only, got groups={quoted(groups)}"
+                f"groups must be two groups without a common category, but {quoted(self.labels[0][min(shared)])} is in "
+                "both groups"
             )
         one, other = self._ratios(of, [first, second])
         d = one.value - other.value

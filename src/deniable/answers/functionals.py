@@ -214,7 +214,7 @@ def _checked_scores(scores: ArrayLike, k: int) -> Floats:
         given = np.asarray(scores, dtype=np.float64)
     except (TypeError, ValueError):
         raise InvalidParameterError(
-            f"scores must be {k} finite numbers (one for each value), got an object of the type {type(scores).__name__}"
+            f"scores must be {k} finite numbers (one for each value), got scores={quoted(scores)}"
         ) from None
     if given.shape != (k,) or not np.isfinite(given).all():
         wrong = (

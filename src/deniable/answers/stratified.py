@@ -156,8 +156,13 @@ def strata(estimates: Mapping[str, Estimate], weights: Mapping[str, float | Frac
         )
     shares = {name: exact(weight, f"weights[{name}]") for name, weight in weights.items()}
     total = sum(shares.values(), start=Fraction(0))
-    if min(shares.values()) < 0 or abs(float(total) - 1) > _SLACK:
-        raise InvalidParameterError(f"weights must be >= 0 and sum to 1, got a sum of {float(total):.12g}")
+    for name, share in shares.items():
+        if share < 0:
+            raise InvalidParameterError(f"weights must be >= 0, got {float(share):.12g} for the stratum {quoted(name)}")
+    if abs(float(total) - 1) > _SLACK:
+        raise InvalidParameterError(
+            f"weights must sum to 1, got a sum of {float(total):.12g}; divide every weight by this sum"
+        )
     first = next(iter(estimates.values()))
     seen: dict[str, str] = {}
     for name, estimate in estimates.items():
@@ -168,7 +173,8 @@ def strata(estimates: Mapping[str, Estimate], weights: Mapping[str, float | Frac
             )
         if estimate.labels != first.labels:
             raise MismatchError(
-                f"all strata must have the same categories, but the categories of {quoted(name)} are different"
+                f"all strata must have the same categories, but the categories of {quoted(name)} differ from the "
+                f"categories of {quoted(next(iter(estimates)))}"
             )
         for batch in (token for token in estimate.source if token.startswith("batch ")):
             if batch in seen:

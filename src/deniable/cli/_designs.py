@@ -146,10 +146,11 @@ def checked_design(
     kind, given = KINDS[name], {} if p is None else {"p": p}
     for setting in settings:
         key, equals, value = setting.partition("=")
-        if not equals or key in given:
-            raise InvalidParameterError(
-                f"set must be NAME=VALUE, with a different NAME each time, got set={quoted(setting)}"
-            )
+        if not equals:
+            raise InvalidParameterError(f"set must be NAME=VALUE, got set={quoted(setting)}")
+        if key in given:
+            remedy = "; leave out --p, or leave p out of --set" if key == "p" and p is not None else ""
+            raise InvalidParameterError(f"every parameter must be given once, got {quoted(key)} twice{remedy}")
         given[key] = value
     wanted = {*kind.parameters, *(("p_anchor",) if anchored else ())}
     missing = [one for one in kind.parameters if one not in given]
@@ -186,7 +187,7 @@ def _counts(design: Design, answers: dict[str, int | None], counts: str | None) 
         )
     ((answer, count),) = said.items()
     if not 0 <= count <= n:
-        raise out_of_range(answer, f"in 0..{n}", count)
+        raise out_of_range(answer, f"in 0..{n}", count, f"--n gives {n} people in total")
     return [count, n - count] if answer == "same" else [n - count, count]
 
 

@@ -125,11 +125,13 @@ def _module_subject(path: str, epsilon: float | None, k: int | None, reports_of:
     if not colon or not file or not name:
         raise InvalidParameterError(f"module must be FILE.py:OBJECT, got module={quoted(path)}")
     client = _imported(Path(file), name)
-    if not callable(getattr(client, "randomize", None)) or isinstance(client, type):
+    rule = f"{path} must be an object with the method randomize(inputs, rng)"
+    if isinstance(client, type):
         raise InvalidParameterError(
-            f"{path} must be an object with the method randomize(inputs, rng), got an object of the type "
-            f"{type(client).__name__}"
+            f"{rule}, but {name} is a class; write client = {name}() in {file}, and audit {file}:client"
         )
+    if not callable(getattr(client, "randomize", None)):
+        raise InvalidParameterError(f"{rule}, got an object of the type {type(client).__name__}")
     claimed = epsilon if epsilon is not None else getattr(client, "epsilon", None)
     if claimed is None:
         raise InvalidParameterError(f"epsilon must be given (--epsilon), because {path} does not state an epsilon")

@@ -245,7 +245,7 @@ def estimate(
     check_outputs(inputs, plot, html, csv, book, counts_file)
     if deals and estimator is not None:
         raise InvalidParameterError(
-            "estimator and deal cannot be used together: combined deals have only one estimator"
+            "--estimator must be left out with --deal, because combined deals have only one estimator"
         )
     if counts_file is not None and (deals or estimator is not None):
         raise InvalidParameterError(

@@ -183,15 +183,15 @@ def plan(
         )
     if coefficient is not None:
         del comparison["coefficient"], comparison["supposed"], comparison["mechanism"]
-        _alone(comparison, "coefficient", "it compares mechanisms for shares")
+        _alone(comparison, "coefficient", "this option is for the comparison of mechanisms")
         level = {"confidence": None if confidence == LEVEL else confidence}
-        _alone(level, "coefficient", "its plan has standard errors and no intervals")
+        _alone(level, "coefficient", "a plan for a coefficient has standard errors and no intervals")
         planned = _coefficient(coefficient, supposed, parse_sizes(sizes), epsilon[0], contributors, mechanisms)
         print_result(planned, coefficient_page(planned), as_json)
         return
     if waves is not None:
         del comparison["waves"], comparison["answers"], comparison["times-known"]
-        _alone(comparison, "waves", "it compares ways to ask one question again")
+        _alone(comparison, "waves", "a plan for waves only compares ways to ask one question again")
         domains = parse_sizes(sizes)
         if len(domains) != 1 or contributors is None:
             raise InvalidParameterError(
@@ -208,7 +208,7 @@ def plan(
             "--answers and --times-known work only with --waves: leave these two options out, or add --waves"
         )
     if supposed is not None:
-        raise InvalidParameterError("supposed works only with --coefficient: leave out --supposed")
+        raise InvalidParameterError("--supposed works only with --coefficient: leave out --supposed")
     expected = None if marginals is None else _parse_marginals(marginals)
     result = make_plan(
         parse_sizes(sizes),
@@ -242,14 +242,14 @@ def _refuse(options: dict[str, Any], other: str) -> None:
     """Raise InvalidParameterError if an option is given that belongs to the other way of planning."""
     for option, value in options.items():
         if value is not None:
-            raise InvalidParameterError(f"{option} works only with --{other}: leave out --{option}")
+            raise InvalidParameterError(f"--{option} works only with --{other}: leave out --{option}")
 
 
 def _alone(options: dict[str, Any], other: str, why: str) -> None:
     """Raise InvalidParameterError if an option is given that must be left out with --`other`."""
     for option, value in options.items():
         if value is not None:
-            raise InvalidParameterError(f"{option} must be left out with --{other}: {why}")
+            raise InvalidParameterError(f"--{option} must be left out with --{other}, because {why}")
 
 
 def _coefficient(

@@ -96,7 +96,7 @@ def _places_for_answers(collection: Collection) -> Iterator[None]:
         if collection.schema.attributes[0].question_kind.listed:
             raise
         message = str(error).replace(
-            'declare a category "missing" in the schema to accept it',
-            "deniable collection --missing WORD gives it a place",
+            'to accept missing answers, declare a category "missing" in the schema',
+            "to accept missing answers, make the collection again with `deniable collection --missing WORD`",
         )
         raise type(error)(message) from None

@@ -129,7 +129,7 @@ def integer_array(values: ArrayLike, error: type[InvalidInputError | InvalidRepo
         array = np.asarray(values)
     except ValueError:  # numpy refuses rows of different lengths
         raise error(
-            f"{what} must be an array of integers, got {type(values).__name__} with rows of different lengths"
+            f"{what} must be an array of integers, got a {type(values).__name__} with rows of different lengths"
         ) from None
     if array.size == 0 and not isinstance(values, np.ndarray):
         return np.empty(array.shape, dtype=np.int64)

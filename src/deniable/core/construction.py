@@ -46,7 +46,7 @@ def mechanism(name: str, **parameters: Any) -> Any:
     given = {**found.settings, **parameters}
     known = inspect.signature(found.make).parameters
     _check_known(found, given, list(known))
-    _check_absent(found, known, given, "give it as {}=...")
+    _check_absent(found, known, given, "give a value as {}=...")
     return found.make(**given)
 
 
@@ -55,7 +55,7 @@ def mechanism_for(
     sizes: Sequence[int],
     epsilon: EpsilonLike,
     settings: dict[str, Any] | None = None,
-    how_to_set: str = "give it as {}=...",
+    how_to_set: str = "give a value as {}=...",
 ) -> Any:
     """Return the mechanism with the given name, for a domain and the budget of a whole contributor.
 
@@ -126,7 +126,8 @@ def _domain(name: str, known: Any, sizes: tuple[int, ...], dealt: bool) -> dict[
         return {"k": sizes[0]}
     if sizes[0] != 2:
         raise InvalidParameterError(
-            f"{name} is for an attribute with two categories, but the attribute of the schema has {sizes[0]} categories"
+            f"{name} works with an attribute with two categories, but the attribute of the schema has {sizes[0]} "
+            "categories: choose another mechanism, such as GRR"
         )
     return {}
 
@@ -148,4 +149,4 @@ def _check_known(found: Found, given: dict[str, Any], free: list[str]) -> None:
 def _check_absent(found: Found, known: Any, given: dict[str, Any], how_to_set: str) -> None:
     for name, parameter in known.items():
         if parameter.default is inspect.Parameter.empty and name not in given:
-            raise InvalidParameterError(f"{found.name} needs {name}: {how_to_set.format(name)}")
+            raise InvalidParameterError(f"{found.name} needs the parameter {name}: {how_to_set.format(name)}")

@@ -28,9 +28,17 @@ MAX_DEPTH = 32
 _BOUNDS = {
     "greater_than_equal": ("must be >= {:g}", "ge"),
     "less_than_equal": ("must be <= {:g}", "le"),
-    "too_short": ("must have at least {} of them", "min_length"),
+    "too_short": ("must have {} or more entries", "min_length"),
 }
 """For each name that pydantic gives a broken bound: the rule in words, and the place where pydantic keeps the bound."""
+
+_RULES = {
+    "missing": " must be given",
+    # Dataclasses and models name the same mistake differently.
+    "extra_forbidden": " must be left out, because there is no such key",
+    "unexpected_keyword_argument": " must be left out, because there is no such key",
+}
+"""Names in pydantic of mistakes whose rule needs no value."""
 
 
 class Document(BaseModel):
@@ -171,10 +179,7 @@ def placed(source: str) -> Iterator[None]:
             raise FileFormatError(f"{source}: {cause}") from cause
         if first["type"] in _BOUNDS:
             raise InvalidParameterError(f"{source}: {_out_of_bounds(first)}") from error
-        # Dataclasses and models word the same mistake differently.
-        unknown = first["type"] == "unexpected_keyword_argument"
-        message = "extra inputs are not permitted" if unknown else first["msg"].lower()
-        raise FileFormatError(f"{source}: {_place(first['loc'])}: {message}") from error
+        raise FileFormatError(f"{source}: {_place(first['loc'])}{_RULES.get(first['type']) or _rule(first)}") from error
 
 
 def parse_document(text: str, source: str, name: str, shape: type[Shape]) -> Shape:
@@ -196,6 +201,12 @@ def document_text(name: str, body: dict[str, Any], version: int = FORMAT_VERSION
 def _place(location: tuple[int | str, ...]) -> str:
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
     return text.removeprefix(".")
+
+
+def _rule(error: ErrorDetails) -> str:
+    """Return the rule in a message of pydantic: "Input should be a valid integer" is " must be a valid integer"."""
+    said = error["msg"].lower()
+    return f" must {rule}" if (rule := said.removeprefix("input should ")) != said else f": {said}"
 
 
 def _out_of_bounds(error: ErrorDetails) -> str:

@@ -388,7 +388,7 @@ class Mechanism(ABC, Generic[Reports]):
         for attribute in attributes:
             checked_integer("attribute", attribute, 0, len(self.domain) - 1)
         if not isinstance(self, TellsAnswers):
-            raise NotIdentifiedError(f"{self.name}: {self.untold}")
+            raise NotIdentifiedError(f"models are not available for reports of {self.name}: {self.untold}")
         if len(attributes) > self.related_attributes:
             raise NotIdentifiedError(
                 f"attributes must list at most {self.related_attributes} names, got {len(attributes)} names: a report "

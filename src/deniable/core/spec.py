@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import inspect
 import json
 from fractions import Fraction
 from typing import Any
@@ -59,8 +60,20 @@ def from_spec(spec: dict[str, Any]) -> Any:
     try:
         mechanism: Any = cls(**parameters)
     except TypeError as error:
-        raise FileFormatError(f"the specification of {name} is damaged: {error}") from error
+        raise FileFormatError(f"the specification of {name} is damaged: {_fault(cls, parameters) or error}") from error
     return mechanism
+
+
+def _fault(cls: type, given: dict[str, Any]) -> str:
+    """Return which parameter is unknown or missing, or "" if none is."""
+    known = inspect.signature(cls).parameters
+    for name in given:
+        if name not in known:
+            return f"{quoted(name)} is not a parameter of this mechanism"
+    for name, parameter in known.items():
+        if parameter.default is inspect.Parameter.empty and name not in given:
+            return f"{name} is missing"
+    return ""
 
 
 def canonical_json(value: Any) -> str:

@@ -210,7 +210,12 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
             found = cls(design, tuple(parameters))
             if found.k != k:
                 raise InvalidParameterError(f"k must be {found.k} for {design} with these parameters, got k={k}")
-            if not exact(found.epsilon if math.isfinite(found.epsilon) else 33) <= exact(budget):
+            if not math.isfinite(found.epsilon):
+                raise InvalidParameterError(
+                    f"design must have a finite epsilon, but a report of {quoted(found)} can prove an answer; choose "
+                    "another design, or other parameters"
+                )
+            if not exact(found.epsilon) <= exact(budget):
                 raise out_of_range("epsilon", f">= {found.epsilon:.6g} for {quoted(found)}", f"{float(budget):g}")
             return found
         odds = Fraction(math.floor(exp_bounds(exact(budget))[0] * _STEPS), _STEPS)
@@ -433,9 +438,9 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
 
     def _refusal(self) -> str:
         if any(self.proves):
-            return f"a report of {self} can prove the sensitive answer: it is for estimates of past surveys only"
+            return f"a report of {self} can prove the sensitive answer. Use this design only to estimate past surveys"
         if self.proves and not self.one_sided:
-            return f"a report of {self} can prove that somebody is not a carrier: pass one_sided=True to accept that"
+            return f"a report of {self} can prove that somebody is not a carrier; to accept this, pass one_sided=True"
         return ""
 
     @property
@@ -539,8 +544,8 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
             return counts
         names = self.kind.reports
         if sorted(counts) != sorted(names):
-            rule = f"counts must name the reports {', '.join(names)}" if names else "counts must be a list"
-            raise InvalidInputError(f"{rule}, got {', '.join(map(str, counts))}")
+            rule = f"counts must name the reports {quoted(names)}" if names else "counts must be a list of numbers"
+            raise InvalidInputError(f"{rule}, got counts with the names {quoted(list(counts))}")
         return [counts[name] for name in names]
 
     def _warnings(self, counts: NDArray[np.int64], share: float, confidence: float) -> tuple[str, ...]:

@@ -94,7 +94,7 @@ class SelfProtectiveNo:
         size = 1 << len(self.items)
         if len(counts) != size:
             raise InvalidInputError(
-                f"counts must have one number for each of the {size} patterns of answers, got {len(counts)} numbers; "
+                f"counts must have one number for each of the {size} patterns of answers, got {len(counts)}; "
                 "sort the patterns so that the answer to the last item changes fastest"
             )
         found = np.array([checked_integer(f"counts[{i}]", count, 0) for i, count in enumerate(counts)])

@@ -269,7 +269,9 @@ class EichhornHayre(Questionnaire):
         confidence = checked_probability("confidence", confidence, open_interval=True)
         given = np.asarray(reports, dtype=np.float64)
         if given.ndim != 1 or len(given) < 2 or not np.isfinite(given).all():
-            raise InvalidInputError(f"reports must be at least two finite numbers, got shape={given.shape}")
+            wrong = next(iter(np.flatnonzero(~np.isfinite(given.ravel())) + 1), 0)
+            got = f"a report that is not finite in row {wrong}" if given.ndim == 1 and wrong else f"shape={given.shape}"
+            raise InvalidInputError(f"reports must be at least two finite numbers, got {got}")
         mean, sd = float(self.mean), float(self.sd)
         scores = given / mean
         variance = float(scores.var(ddof=1))

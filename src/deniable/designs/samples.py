@@ -254,7 +254,7 @@ def _units(strata: Sequence[Hashable] | None, psus: Sequence[Hashable] | None, n
     in_unit: Sequence[Hashable] = range(n) if psus is None else list(psus)
     for name, column in (("strata", in_stratum), ("psus", in_unit)):
         if len(column) != n:
-            raise InvalidInputError(f"{name} must have one entry for each of the {n} people, got {len(column)} entries")
+            raise InvalidInputError(f"{name} must have one entry for each of the {n} people, got {len(column)}")
         blank = sum(label is None or label == "" or label != label for label in column)
         if blank:
             raise InvalidInputError(
@@ -269,8 +269,8 @@ def _units(strata: Sequence[Hashable] | None, psus: Sequence[Hashable] | None, n
     for label, size in zip(labels, sizes, strict=True):
         if size < 2:
             raise InvalidInputError(
-                f"every stratum must have at least two sampling units, but {quoted(label)} has only one; join this "
-                "stratum with a similar one"
+                f"every stratum must have at least two sampling units, but the stratum {quoted(label)} has only "
+                "one; join this stratum with a similar one"
             )
     return _Units(stratum, unit, of_unit, sizes, list(labels))
 
@@ -312,14 +312,13 @@ class _Column(NamedTuple):
 def _column(margin: Margin, n: int) -> _Column:
     values, totals = margin
     if len(values) != n:
-        raise InvalidInputError(
-            f"every margin must have one value for each of the {n} people, got {len(values)} values"
-        )
+        raise InvalidInputError(f"every margin must have one value for each of the {n} people, got {len(values)}")
     order = {value: code for code, value in enumerate(totals)}
     missing = [value for value in dict.fromkeys(values) if value not in order]
     if missing:
         raise InvalidInputError(
-            f"every margin must have a total for each of its values, but there is no total for {quoted(missing[0])}"
+            f"every margin must have a total for each of its values, but there is no total for the value "
+            f"{quoted(missing[0])}"
         )
     codes = np.array([order[value] for value in values])
     absent = [value for value, code in order.items() if not (codes == code).any()]

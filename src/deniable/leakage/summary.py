@@ -662,7 +662,7 @@ def guarantee_under_prior(
       collector who sees one report and asks about sex: epsilon = 0.7 (assumption; exact if the prior is census.csv)
     """
     if len(totals) != len(names):
-        raise InvalidInputError(f"names must name all {len(totals)} attributes, got {len(names)} names")
+        raise InvalidInputError(f"names must have one name for each of {len(totals)} attributes, got {len(names)}")
     rows = tuple(
         TrustModel(
             "collector",

@@ -59,7 +59,9 @@ def check_padding(bits: Bits, k: int, error: type[InvalidReportError | InvalidIn
         return
     wrong = bits[:, -1] >> np.uint8(k % 8) != 0
     if wrong.any():
-        raise error(f"padding bits {k}..{8 * bits.shape[1] - 1} must be zero, got a 1 in row {wrong.argmax() + 1}")
+        last = 8 * bits.shape[1] - 1
+        padding = f"padding bit {k}" if k == last else f"padding bits {k}..{last}"
+        raise error(f"{padding} must be zero, got a 1 in row {wrong.argmax() + 1}")
 
 
 def support_counts(reports: ArrayLike, k: int) -> tuple[NDArray[np.int64], int]:

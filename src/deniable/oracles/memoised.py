@@ -883,7 +883,9 @@ class MemoisedHash(MemoisedCells):
 def check_rows(rows: int, mechanism: Memoised[Any]) -> None:
     """Raise InvalidParameterError unless a memo has a row for every answer or cell."""
     if rows != mechanism.memo_rows:
-        raise out_of_range("memo", f"the {mechanism.memo_rows:,} rows that draw_memo returned", f"{rows:,} rows")
+        raise InvalidParameterError(
+            f"memo must be the {mechanism.memo_rows:,} rows that draw_memo returned, got {rows:,} rows"
+        )
 
 
 def pattern(history: Sequence[int]) -> tuple[int, ...]:

@@ -195,4 +195,4 @@ def preferred(sizes: tuple[int, ...], feasible: Sequence[str]) -> tuple[str, ...
 
 def _check_limit(what: str, value: float, limit: int) -> None:
     if value > limit:
-        raise TooLargeError(f"{what} must be <= {limit:,} to be practical, got {value:,.0f}")
+        raise TooLargeError(f"{what} must be <= {limit:,} to be practical, got {value:,.0f}; use fewer categories")

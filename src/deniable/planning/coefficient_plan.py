@@ -110,8 +110,8 @@ def coefficient_error(
     beta = np.asarray(params, dtype=np.float64)
     if beta.size != (k - 1) * p:
         raise InvalidParameterError(
-            f"params must have {(k - 1) * p} coefficients, got {beta.size}: give {p} ({found.said}) for each of "
-            f"{k - 1} categories"
+            f"params must have {(k - 1) * p} coefficients, got {beta.size}: give {p} for each category after the "
+            f"first. The columns are {found.said}"
         )
     beta = beta.reshape(k - 1, p)
     eta = np.concatenate([np.zeros((len(found.rows), 1)), found.rows @ beta.T], axis=1)

@@ -241,9 +241,13 @@ def practical_rows(candidates: Sequence[Candidate], sizes: tuple[int, ...], epsi
 def check_practical(best: PlanRow | None, rows: Sequence[PlanRow], sizes: Sequence[int], epsilon: Any) -> PlanRow:
     """Return the best row, or raise InvalidParameterError with the reasons why there is none."""
     if best is None or best.mechanism is None:
-        reasons = "; ".join(row.reason for row in rows if row.reason)
+        names: dict[str, list[str]] = {}
+        for row in rows:
+            if row.reason:
+                names.setdefault(row.reason.removeprefix(f"{row.name}: "), []).append(row.name)
+        reasons = ". ".join(f"{', '.join(those)}: {reason}" for reason, those in names.items())
         raise InvalidParameterError(
-            f"no mechanism is practical for sizes={quoted(tuple(sizes))} and epsilon={epsilon}: {reasons}"
+            f"no mechanism is practical for sizes={quoted(tuple(sizes))} and epsilon={epsilon}. {reasons}"
         )
     return best
 

@@ -265,7 +265,9 @@ def rehearse(
     runs = checked_integer("runs", runs, 2)
     confidence = checked_probability("confidence", confidence, open_interval=True)
     if guess.schema != collection.schema:
-        raise InvalidParameterError("guess must be for the schema of the collection, but it is for a different schema")
+        raise InvalidParameterError(
+            "guess must be for the schema of the collection, but this guess is for a different schema"
+        )
     checked = [_checked(collection, one) for one in differences]
     simulate = _simulator(collection, *guess.people(contributors))
     columns = collection.schema.columns

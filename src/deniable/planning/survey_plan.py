@@ -338,8 +338,12 @@ def plan_survey(
                 f"target must be a number of percentage points between 0 and 100, got target={quoted(target)}"
             )
     confidence = checked_probability("confidence", confidence, open_interval=True)
-    if isinstance(epsilons, str) or not len(epsilons):
-        raise InvalidParameterError(f"epsilons must list at least one budget, got epsilons={quoted(epsilons)}")
+    if isinstance(epsilons, str):
+        raise InvalidParameterError(
+            f"epsilons must be a list of budgets such as [0.5, 1], got epsilons={quoted(epsilons)}"
+        )
+    if not len(epsilons):
+        raise InvalidParameterError("epsilons must list at least one budget, got an empty list")
     budgets = [checked_epsilon(epsilon) for epsilon in epsilons]
     if schema.is_text:
         raise InvalidParameterError(

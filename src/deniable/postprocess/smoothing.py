@@ -116,9 +116,7 @@ def _smoothed(oracle: FrequencyOracle[Any], raw: Estimate, aggregate: Aggregate)
     if raw.n == 0:
         return raw.processed(raw.frequencies, "smooth (no reports)")
     if raw.k > MAX_VALUES:
-        raise out_of_range(
-            "k", f"<= {MAX_VALUES} to be decoded smoothly", raw.k, "collect on a coarser scale or grid, or use em"
-        )
+        raise out_of_range("k", f"<= {MAX_VALUES} for smooth", raw.k, "collect on a coarser scale or grid, or use em")
     counts, channel = aggregate.counts.astype(np.float64), oracle.channel()
     orders = ORDERS[: raw.k - 1]  # two values have no second difference
     tried = (_fit(channel, counts, order, strength) for order in orders for strength in STRENGTHS)

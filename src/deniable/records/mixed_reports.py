@@ -273,7 +273,9 @@ class ByteColumn(Column):
         return unpacked(self.oracles[attribute], body)
 
     def _checked(self, body: ArrayLike) -> Bytes:
-        return np.ascontiguousarray(checked_rows_of_bytes(body, self._width, f"every {self.name} must be bytes"))
+        return np.ascontiguousarray(
+            checked_rows_of_bytes(body, self._width, f"the field {self.name} must be an array of bytes")
+        )
 
     def _states(self, attributes: Codes, body: NDArray[Any]) -> NDArray[np.int64]:
         cells = as_cells(body)
@@ -327,9 +329,9 @@ class ByteColumn(Column):
         oracle = self.oracles[attribute]
         used = sum(map(field_bytes, oracle.report_fields))
         if set_bits(group)[used:].any():
-            raise InvalidReportError(
-                f"the bytes {used}..{group.shape[1] - 1} of {self.name} must be zero, got another value in row 1"
-            )
+            last = group.shape[1] - 1
+            unused = f"byte {used}" if used == last else f"the bytes {used}..{last}"
+            raise InvalidReportError(f"{unused} of {self.name} must be zero, got another value in row 1")
         # The sum of all parts is checked once, as the state that it is.
         return oracle._tally(unpacked(oracle, group))[0]
 

@@ -75,7 +75,7 @@ def checked_oracles(
         raise InvalidParameterError(f"oracles must be a sequence of frequency oracles, got oracles={quoted(given)}")
     if len(given) not in (0, len(sizes)):
         raise InvalidParameterError(
-            f"oracles must have one entry for each of the {len(sizes)} attributes, got {len(given)} entries"
+            f"oracles must have one entry for each of the {len(sizes)} attributes, got {len(given)}"
         )
     for j, (oracle, size) in enumerate(zip(given, sizes, strict=False)):
         if type(oracle) not in offered:

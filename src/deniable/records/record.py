@@ -428,7 +428,7 @@ class SimulatedByMarginal(CountedRecords):
         """
         if len(counts) != len(self.sizes):
             raise InvalidInputError(
-                f"counts must have one array for each of the {len(self.sizes)} attributes, got {len(counts)} arrays"
+                f"counts must have one array for each of the {len(self.sizes)} attributes, got {len(counts)}"
             )
         marginals = [checked_counts(given, size) for given, size in zip(counts, self.sizes, strict=True)]
         totals = [int(marginal.sum()) for marginal in marginals]

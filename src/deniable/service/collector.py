@@ -247,7 +247,7 @@ class Collector:
             log.error("%s", error)
         except Exception as error:
             # The error's text could quote what was sent.
-            log.error("the watch could not do it: %s", type(error).__name__)
+            log.error("the watch failed: %s", type(error).__name__)
         else:
             return True
         return False

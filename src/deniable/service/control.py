@@ -169,8 +169,9 @@ def _ask_admin(url: str, request: Answer) -> Answer:
     command, slug = values["command"], values.pop("slug", "")
     if command not in _INVITERS:
         raise InvalidParameterError(
-            f"`survey {command}` works only on the database of the collector itself, got an address; with the address "
-            f"of an admin port, use {', '.join(f'`survey {one}`' for one in _INVITERS)}"
+            f"`survey {command}` needs the database of the collector, got the address of an admin port: run this "
+            "command on the collector's machine, with its database. An admin port only takes "
+            f"{', '.join(f'`survey {one}`' for one in _INVITERS)}"
         )
     parts, token = urlsplit(url), os.environ.get("DENIABLE_TOKEN", "").strip()
     if not token:
@@ -289,7 +290,8 @@ class ControlSocket:
             return {"error": str(error)}
         except Exception as error:
             log.error("a request on the socket broke: %s", type(error).__name__)
-            return {"error": f"the collector could not do it: {type(error).__name__}"}
+            fault = type(error).__name__
+            return {"error": f"the collector failed, because its program has a fault ({fault}); report this fault"}
         return {"result": result}
 
 

@@ -39,7 +39,7 @@ def check_ready(slug: str, collection: Collection, contributors: int | None, any
     if why := cannot_work(collection, contributors):
         got = f", got anyway={quoted(anyway)}" if anyway else ""
         raise InvalidParameterError(
-            f"the survey {quoted(slug)} cannot give results: {why}. Change the survey, or open the survey anyway with "
-            f"a reason of at least {LEAST_WORDS} words{got}",
+            f"the survey {quoted(slug)} {why.removeprefix('this survey ')}. Change the survey, or open the survey "
+            f"anyway with a reason of at least {LEAST_WORDS} words{got}",
             parameters=("anyway",),
         )

@@ -285,7 +285,8 @@ def _spending(
 
 def _for_one(answers: Path) -> UploadError:
     return UploadError(
-        f"the link is for one person, and {answers} holds more or nobody: nothing was sent; give a file of one person"
+        f"{answers} must have the answers of exactly one person, because the link is for one person. Nothing was sent; "
+        "give a file with one row of answers"
     )
 
 
@@ -437,7 +438,8 @@ class Remote:
         state = self._asked("/state", None, frozenset({"state"}))["state"]
         if state != "open":
             why = "not open yet" if state == "draft" else state
-            raise UploadError(f"the survey takes no answers now, because it is {why}: no report was made")
+            later = "; try again later" if state in ("draft", "paused") else ""
+            raise UploadError(f"the survey takes no answers now, because it is {why}. No report was made{later}")
 
     def check_invitation(self) -> None:
         """Raise UploadError unless an invitation is given exactly if the survey needs one, and can still be used."""

@@ -259,9 +259,14 @@ def read_page(text: str, source: str, collection: Collection) -> SurveyPage:
         for key, said in words.interface.items():
             filled = PLACES.get(key, frozenset())
             if unknown := sorted(set(_PLACE.findall(said)) - filled):
+                rule = (
+                    f"may only have {', '.join(sorted(filled))} in braces"
+                    if filled
+                    else "must not have names in braces"
+                )
                 raise InvalidParameterError(
-                    f"{source}: {tag}: interface: {key} may only have {', '.join(sorted(filled)) or 'nothing'} in "
-                    f"braces, got {unknown[0]}; leave out {unknown[0]}, because it has no value here"
+                    f"{source}: {tag}: interface: {key} {rule}, got {unknown[0]}; leave out {unknown[0]}, because "
+                    "it has no value here"
                 )
     if page.access == "invited" and page.second_person:
         raise InvalidParameterError(

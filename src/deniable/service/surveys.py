@@ -138,8 +138,8 @@ class Survey:
         if not self.counted:
             raise InvalidParameterError(
                 "the survey keeps no sum of its reports, because this sum would have "
-                f"{self.collection.mechanism.state_size:,} counters. Export the reports with `survey export "
-                "--reports`, and add them up with `deniable aggregate`"
+                f"{self.collection.mechanism.state_size:,} counters, and a collector keeps at most {MAX_COUNTERS:,}. "
+                "Export the reports with `survey export --reports`, and add them up with `deniable aggregate`"
             )
         batches = frozenset({source} if release.n else ())
         summed = np.frombuffer(counts or self.no_counts(), "<i8")
@@ -413,7 +413,8 @@ class Surveys:
         if position is not None:
             rounds = self.store.collections(slug)
             if not 1 <= position <= len(rounds):
-                raise InvalidParameterError(f"round must be from 1 to {len(rounds)}, got round={position}")
+                rule = f"from 1 to {len(rounds)}" if len(rounds) > 1 else "1, because the survey has one round"
+                raise InvalidParameterError(f"round must be {rule}, got round={position}")
             row = rounds[position - 1]
         return self.load(row.id).aggregate(*self.store.released(row.id), row.source).to_bytes()
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from deniable.core.aggregate import Aggregate
 from deniable.core.privacy import bound_text
-from deniable.errors import CollectorError, DeniableError, MismatchError
+from deniable.errors import CollectorError, DeniableError, MismatchError, quoted
 from deniable.files import ReportReader
 from deniable.files.receipts import InclusionProof, find_leaf, merkle_root, sum_digest
 from deniable.files.wire import LEAF_BYTES, Rows
@@ -90,7 +90,7 @@ class Verification:
     def require(self) -> None:
         """Raise MismatchError, which names the failed checks, unless no check failed."""
         if failed := self.of("failed"):
-            raise MismatchError("; ".join(f"{check.name}: {check.detail}" for check in failed))
+            raise MismatchError("; ".join(f"the check {quoted(check.name)} failed: {check.detail}" for check in failed))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON data."""

@@ -155,11 +155,9 @@ def check_columns(present: list[str], wanted: tuple[str, ...], where: str = "the
             hint = " (are the columns separated by semicolons? then every record must have as many cells)"
         plural = "columns" if len(absent) > 1 else "column"
         known = [name for name in wanted if name in occurrences]
-        found = (
-            f"{listed_labels(known)} and {len(present) - len(known)} more"
-            if known
-            else f"{len(present)} with other names"
-        )
+        more = len(present) - len(known)
+        others = f"{more} other column{'s' * (more != 1)}"
+        found = f"{listed_labels(known)} and {others}" if known else others
         raise InvalidInputError(f"{where} must have the {plural} {listed_labels(absent)}, got {found}{hint}")
     for name in wanted:
         if occurrences[name] > 1:

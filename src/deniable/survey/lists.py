@@ -22,7 +22,7 @@ def settled_list(question: Question, where: str) -> dict[str, Any]:
     if len(categories) != len(edges) + 1:
         raise InvalidParameterError(
             f"categories of {where} must have a name for each of the {len(edges) + 1} intervals that the edges make, "
-            f"got {len(categories)} names"
+            f"got {len(categories)}"
         )
     return {"categories": categories, "edges": edges}
 

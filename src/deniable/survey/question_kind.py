@@ -183,13 +183,13 @@ class QuestionKind(ABC):
         where = f"attribute {quoted(question.name)} in row {row}"
         if reason == MISSING:
             return InvalidInputError(
-                f'missing answer of {where}; declare a category "missing" in the schema to accept it'
+                f'missing answer of {where}; to accept missing answers, declare a category "missing" in the schema'
             )
         if reason == NOT_FINITE:
             return InvalidInputError(f"answers of {where} must be finite numbers{self.number_limit}")
         if reason == OUTSIDE:
             ends = ", ".join(question.range_texts)
-            remedy = 'correct it, or declare a wider "range" in the schema if such answers are possible'
+            remedy = 'correct this answer, or declare a wider "range" in the schema if such answers are possible'
             return InvalidInputError(f"answer of {where} must be in [{ends}]; {remedy}")
         return UnknownCategoryError(self.unknown(question, where))
 

@@ -293,7 +293,7 @@ def test_two_categories_are_asked_of_joint_randomised_response(run: Run) -> None
         *("--set", "n=100", "--set", "colluders=5", "-o", "survey.json"),
     )
     assert result.exit_code == 2
-    assert "JRR is for an attribute with two categories, but the attribute of the schema has 4" in result.stderr
+    assert "JRR works with an attribute with two categories, but the attribute of the schema has 4" in result.stderr
 
 
 def test_what_is_handed_out_leaves_the_directory(dealt: Run) -> None:

@@ -413,7 +413,9 @@ def test_hostile_reports_can_be_skipped() -> None:
     kept = sketch.valid_reports(mixed)
     assert (kept.rejected, kept.first_error) == (3, "w must be in 0..26, got w=27 in row 22")
     assert sketch.aggregate(kept.reports) == sketch.aggregate(good)
-    with pytest.raises(InvalidReportError, match=r"reports must be LinearReports\(w, value\), got ndarray"):
+    with pytest.raises(
+        InvalidReportError, match=r"reports must be LinearReports\(w, value\), got an object of the type ndarray"
+    ):
         sketch.valid_reports(good.w)
 
 

@@ -354,7 +354,10 @@ def test_hostile_reports_can_be_skipped() -> None:
     kept = sketch.valid_reports(mixed)
     assert (kept.rejected, kept.first_error) == (1, "w must be in 0..31, got w=-1 in row 21")
     assert sketch.aggregate(kept.reports) == sketch.aggregate(good)
-    with pytest.raises(InvalidReportError, match=r"reports must be PartitionReports\(w, offset, value\), got ndarray"):
+    with pytest.raises(
+        InvalidReportError,
+        match=r"reports must be PartitionReports\(w, offset, value\), got an object of the type ndarray",
+    ):
         sketch.valid_reports(good.w)
 
 

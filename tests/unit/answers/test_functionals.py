@@ -280,7 +280,7 @@ def test_what_is_refused() -> None:
         ([1, 2, 3], r"scores must be 4 finite numbers \(one for each value\), got shape=\(3,\)"),
         ([1, 2, 3, math.inf], r"scores\[3\]"),
         ([1, math.nan, 3, 4], r"scores\[1\]"),
-        (["a", "b", "c", "d"], r"one for each value\), got an object of the type list"),
+        (["a", "b", "c", "d"], r"one for each value\), got scores=“a”, “b”, “c”, “d”"),
     ):
         with pytest.raises(InvalidParameterError, match=says):
             functional(wave, aggregate, scores)

@@ -61,14 +61,14 @@ def test_strata_that_are_none_are_refused() -> None:
         answers.strata({"north": part, "south": empty}, {"north": 0.5, "south": 0.5})
     with pytest.raises(InvalidParameterError, match="sum to 1, got a sum of"):
         answers.strata({"north": part, "south": part}, {"north": 0.5, "south": 0.4})
-    with pytest.raises(InvalidParameterError, match="weights must be >= 0"):
+    with pytest.raises(InvalidParameterError, match=r"weights must be >= 0, got -0\.5 for the stratum “south”"):
         answers.strata({"north": part, "south": part}, {"north": 1.5, "south": -0.5})
     for wrong in ("x", float("nan"), None):
         with pytest.raises(InvalidParameterError, match=r"weights\[north\] must be a finite number"):
             answers.strata({"north": part}, {"north": wrong})  # type: ignore[dict-item]
     with pytest.raises(InvalidParameterError, match="weights must give a number for each stratum"):
         answers.strata({"north": part}, {"south": 1})
-    with pytest.raises(MismatchError, match="the categories of “south” are different"):
+    with pytest.raises(MismatchError, match="the categories of “south” differ from the categories of “north”"):
         answers.strata({"north": part, "south": part.named("", ["a", "b"])}, {"north": 0.5, "south": 0.5})
     same = part.of(frozenset({"batch abc"}))
     with pytest.raises(DuplicateReportsError, match="“north” and “south” both contain the reports of batch abc"):

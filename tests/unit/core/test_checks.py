@@ -87,9 +87,9 @@ def test_sizes_must_be_a_sequence(sizes: Any) -> None:
 @pytest.mark.parametrize("ragged", [[[1, 2], [3]], [[0], 1]])
 def test_rows_of_different_lengths_are_a_typed_error(ragged: Any) -> None:
     grr = GRR(k=4, epsilon=1.0)
-    with pytest.raises(InvalidReportError, match="reports must be an array of integers, got list"):
+    with pytest.raises(InvalidReportError, match="reports must be an array of integers, got a list"):
         grr.aggregate(ragged)
-    with pytest.raises(InvalidInputError, match="values must be an array of integers, got list"):
+    with pytest.raises(InvalidInputError, match="values must be an array of integers, got a list"):
         grr.randomize(ragged, SimulationRandomness(1))
 
 

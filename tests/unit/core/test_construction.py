@@ -19,7 +19,7 @@ from deniable.oracles.rappor import RAPPOR
         ("SPL", (0,), "works with listed categories, but the schema asks for open text"),
         ("RAPPOR", (0,), "works with listed categories, but the schema asks for open text"),
         ("GRR", (2, 2), "works with one attribute, but the schema has 2"),
-        ("JRR", (3,), "is for an attribute with two categories, but the attribute of the schema has 3"),
+        ("JRR", (3,), "works with an attribute with two categories, but the attribute of the schema has 3"),
     ],
 )
 def test_mechanisms_for_something_else_are_refused(name: str, sizes: tuple[int, ...], message: str) -> None:

@@ -87,7 +87,7 @@ def test_mechanism_by_name() -> None:
         mechanism("GRR", k=4, epsilon=1.0, m=3)
     with pytest.raises(InvalidParameterError, match="family must be"):
         mechanism("CMS[sha]", k=4, epsilon=1.0)
-    with pytest.raises(InvalidParameterError, match="GRR needs epsilon: give it as epsilon="):
+    with pytest.raises(InvalidParameterError, match="GRR needs the parameter epsilon: give a value as epsilon="):
         mechanism("GRR", k=4)
 
 

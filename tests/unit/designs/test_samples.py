@@ -134,7 +134,10 @@ def test_weights_that_tell_people_apart_are_warned_of() -> None:
     [
         ({"weights": [1.0, 0.0, 1.0, 1.0]}, "weights must be > 0"),
         ({"weights": [1.0, 1.0]}, "weights must have one number for each of 4 people"),
-        ({"strata": [0, 0, 0, 1]}, "every stratum must have at least two sampling units, but 1 has only one"),
+        (
+            {"strata": [0, 0, 0, 1]},
+            "at least two sampling units, but the stratum 1 has only one",
+        ),
         ({"weights": ["a", 1, 1, 1]}, "weights must be numbers, got something else"),
         ({"strata": [0, 0, None, 1]}, "strata must have a value for every person, but 1 of 4 are blank"),
         ({"psus": [0.0, float("nan"), 1.0, ""]}, "psus must have a value for every person, but 2 of 4 are blank"),
@@ -144,7 +147,7 @@ def test_weights_that_tell_people_apart_are_warned_of() -> None:
         ({"strata": [0, 0, 1, 1], "fractions": {0: 0.5, 1: 1.0}}, "fractions must be < 1"),
         ({"method": "guess"}, "method must be one of linearized"),
         ({"method": "bootstrap"}, "rng must be given"),
-        ({"margins": [Margin([0, 0, 1, 1], {0: 5})]}, "but there is no total for 1"),
+        ({"margins": [Margin([0, 0, 1, 1], {0: 5})]}, "but there is no total for the value 1"),
         ({"margins": [Margin([0, 0, 0, 0], {0: 5, 1: 5})]}, "but nobody has the value 1"),
         ({"margins": [Margin([0, 0, 1], {0: 5, 1: 5})]}, "every margin must have one value"),
         (

@@ -144,7 +144,7 @@ def test_every_row_is_valid_before_anything_appears(tmp_path: Path, small_blocks
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("age,sex\n1,f\n", "must have the column “smoker”, got “age” and 1 more"),
+        ("age,sex\n1,f\n", "must have the column “smoker”, got “age” and 1 other column"),
         ("age,smoker\n1,yes\n2\n", "must have 2 cells in every record, got 1 in row 2"),
         ("age,smoker\n", "it contains no answers"),
         ("", "has no line of column names"),

@@ -21,7 +21,7 @@ RECORDS = np.repeat([[0, 0], [0, 1], [1, 1]], [50, 40, 10], axis=0)
     [
         ([SPL(sizes=(2, 2), epsilon=1.0)] * 2, InvalidParameterError, "“SPL” is for whole records: make a collection"),
         ([HeavyHitters(epsilon=1.0)] * 2, InvalidParameterError, "“HeavyHitters” is for open text"),
-        ([GRR(k=2, epsilon=1.0)], InvalidInputError, "one entry for each of the 2 attributes, got 1 entries"),
+        ([GRR(k=2, epsilon=1.0)], InvalidInputError, "one entry for each of the 2 attributes, got 1"),
     ],
 )
 def test_releases_are_of_single_attributes(releases: Any, error: type[DeniableError], message: str) -> None:

@@ -32,14 +32,21 @@ def test_without_contributors_errors_are_for_the_fewest_needed() -> None:
 
 def test_what_cannot_be_built_is_infeasible() -> None:
     rows = rows_of(plan([1 << 21], 1.0, contributors=1000))
-    assert rows["OUE"].reason == "bits per report must be <= 524,288 to be practical, got 2,097,152"
+    assert (
+        rows["OUE"].reason == "bits per report must be <= 524,288 to be practical, got 2,097,152; use fewer categories"
+    )
     assert (rows["OUE"].mechanism, rows["OUE"].standard_error, rows["OUE"].parameters) == (None, None, {})
     assert rows["GRR"].feasible
-    assert rows["OLH"].reason == "values compared with every report must be <= 524,288 to be practical, got 2,097,152"
+    assert (
+        rows["OLH"].reason
+        == "values compared with every report must be <= 524,288 to be practical, got 2,097,152; use fewer categories"
+    )
     assert rows["CMS[spread]"].recommended
     huge = plan([1 << 30], 1.0, contributors=1000)
     assert not huge.feasible
-    assert {row.reason for row in huge.rows} == {"counters must be <= 134,217,728 to be practical, got 1,073,741,824"}
+    assert {row.reason for row in huge.rows} == {
+        "counters must be <= 134,217,728 to be practical, got 1,073,741,824; use fewer categories"
+    }
     split = rows_of(plan([2] * 3, 2e-6, contributors=1000))["SPL[GRR]"]
     assert split.reason == "epsilon must be >= 1e-06 per attribute, got epsilon=2e-06 for 3 attributes"
 
@@ -59,7 +66,9 @@ def test_a_million_values_are_decoded_by_a_transform() -> None:
     assert {name for name, row in rows.items() if row.feasible} == {
         "GRR", "Exponential", "OCMS", "CMS[spread]", "CMS[partition]", "CMS[linear]",
     }  # fmt: skip
-    assert rows["OUE"].reason == "bits per report must be <= 524,288 to be practical, got 1,000,000"
+    assert (
+        rows["OUE"].reason == "bits per report must be <= 524,288 to be practical, got 1,000,000; use fewer categories"
+    )
     assert rows["CMS[prime]"].reason.startswith("values compared with every report must be <= 524,288")
     assert [rows[name].parameters["family"] for name in ("OCMS", "CMS[spread]")] == ["spread", "spread"]
     assert rows["OCMS"].mechanism == rows["CMS[spread]"].mechanism == CountMeanSketch(1_000_000, 2.0, 8, "spread")

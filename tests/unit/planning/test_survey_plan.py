@@ -252,7 +252,7 @@ def test_what_cannot_be_planned_is_not_warned_of() -> None:
         ({"target": 100.0}, "target must be a number of percentage points"),
         ({"confidence": 1.0}, "confidence must be"),
         ({"epsilons": []}, "epsilons must list at least one budget"),
-        ({"epsilons": "1"}, "epsilons must list at least one budget"),
+        ({"epsilons": "1"}, "epsilons must be a list of budgets"),
         ({"epsilons": ["nan"]}, "epsilon must be"),
     ],
 )

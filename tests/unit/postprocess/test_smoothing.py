@@ -132,7 +132,7 @@ def test_what_it_does_not_decode() -> None:
     with pytest.raises(MismatchError, match="smooth does not work with an aggregate of OUE"):
         smooth(oue, oue.aggregate(oue.randomize([1], SimulationRandomness(1))))
     wave = SquareWave(65, 1.0, 3)
-    with pytest.raises(InvalidParameterError, match="k must be <= 64 to be decoded smoothly, got k=65"):
+    with pytest.raises(InvalidParameterError, match="k must be <= 64 for smooth, got k=65"):
         smooth(wave, wave.aggregate([3]))
     with pytest.raises(EmptyAggregateError):
         smooth(GRR(4, 1.0), Aggregate.empty(GRR(4, 1.0)))

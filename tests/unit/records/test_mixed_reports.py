@@ -251,9 +251,12 @@ def test_the_first_wrong_row_is_named_whatever_its_attribute() -> None:
         (([5], np.zeros((1, 9), np.uint8)), "attribute must be in 0..4, got attribute=5 in row 1"),
         (
             ([1], np.zeros((1, 8), np.uint8)),
-            "every payload must be bytes, uint8 of shape (n, 9), got dtype=uint8, shape=",
+            "the field payload must be an array of bytes, uint8 of shape (n, 9), got dtype=uint8, shape=",
         ),
-        (([1], np.zeros((1, 9), np.int64)), "every payload must be bytes, uint8 of shape (n, 9), got dtype=int64"),
+        (
+            ([1], np.zeros((1, 9), np.int64)),
+            "payload must be an array of bytes, uint8 of shape (n, 9), got dtype=int64",
+        ),
         (
             ([1, 1], np.zeros((1, 9), np.uint8)),
             "payload must have one entry for each report, but attributes has 2 entries and payload has 1",

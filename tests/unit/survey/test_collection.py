@@ -297,8 +297,8 @@ def test_a_guarantee_that_is_not_the_mechanisms_is_refused(path: tuple[str | int
     with pytest.raises(FileFormatError) as caught:
         Collection.from_json(_edited(path, value), "survey.json")
     assert str(caught.value) == (
-        "survey.json states a guarantee that differs from the guarantee of its mechanism: "
-        "epsilon = 1 for the whole contributor (implemented: 1.000000000000)"
+        "survey.json states a guarantee that differs from the guarantee of its mechanism, which is "
+        "epsilon = 1 for the whole contributor (implemented: 1.000000000000); use the original file"
     )
 
 
@@ -365,10 +365,10 @@ def test_the_first_editions_shape_is_compared_as_strictly() -> None:
         (("mechanism", "k"), "3", "s: k must be an integer"),
         (("mechanism", "epsilon"), "-1", "s: epsilon must be > 0"),
         (("mechanism", "q"), 1, "s: the specification of GRR is damaged"),
-        (("schema", "attributes", 0, "name"), 1, "s: schema.attributes[0].name: input should be a valid string"),
+        (("schema", "attributes", 0, "name"), 1, "s: schema.attributes[0].name must be a valid string"),
         (("schema", "attributes"), [], "s: attributes must be a non-empty sequence"),
-        (("version",), "1", "s: version: input should be a valid integer"),
-        (("extra",), 1, "s: extra: extra inputs are not permitted"),
+        (("version",), "1", "s: version must be a valid integer"),
+        (("extra",), 1, "s: extra must be left out, because there is no such key"),
     ],
 )
 def test_a_damaged_file_is_refused_with_the_place(path: tuple[str | int, ...], value: Any, message: str) -> None:

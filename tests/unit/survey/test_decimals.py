@@ -177,7 +177,7 @@ def test_schema_randomize_and_estimate_ask_alike(tmp_path: Path, monkeypatch: py
 
     question = (
         "error: decimal must be given for the column rent of rent.csv: if 1.500 is 1500 there, pass --decimal comma; "
-        "if it is one and a half, pass --decimal point\n"
+        "if 1.500 is one and a half, pass --decimal point\n"
     )
     assert run(2, "schema", "rent.csv", "-o", "schema.json") == question
     run(0, "schema", "rent.csv", "-o", "schema.json", "--decimal", "comma")

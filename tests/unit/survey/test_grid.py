@@ -238,7 +238,7 @@ def test_a_float_is_its_shortest_decimal() -> None:
         (
             ["1", "-0.5"],
             InvalidInputError,
-            "answer of attribute “x” in row 2 must be in [0, 8]; correct it, or declare a wider",
+            "answer of attribute “x” in row 2 must be in [0, 8]; correct this answer, or declare a wider",
         ),
         ([1.0, 8.001], InvalidInputError, "answer of attribute “x” in row 2 must be in [0, 8]"),
         (["1", None], InvalidInputError, "missing answer of attribute “x” in row 2"),

@@ -98,7 +98,7 @@ def write_codebook(collection: Collection, path: Path) -> None:
     smokes,smokes,1,yes
     """
     if path.suffix not in SUFFIXES:
-        raise InvalidParameterError(f"output must end in {', '.join(SUFFIXES)}, got {path}")
+        raise InvalidParameterError(f"output must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}, got {path}")
     asked = variables(collection)
     facts = list(_facts(collection))
     if path.suffix == ".csv":

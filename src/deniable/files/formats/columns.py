@@ -81,7 +81,9 @@ def check_column(schema: pa.Schema, field: ReportField, path: str) -> None:
     """Raise FileFormatError unless a file has a field's column, of its type."""
     index = schema.get_field_index(field.name)
     if index < 0:
-        raise FileFormatError(f"{path} must have the column {quoted(field.name)}, got {', '.join(schema.names)}")
+        raise FileFormatError(
+            f"{path} must have the column {quoted(field.name)}, got the columns {', '.join(schema.names)}"
+        )
     found, expected = schema.field(index).type, arrow_type(field)
     if pa.types.is_fixed_size_list(expected) and pa.types.is_fixed_size_list(found):
         same = found.list_size == expected.list_size and found.value_type == expected.value_type
@@ -122,7 +124,7 @@ def report_arrays(batch: pa.RecordBatch | pa.Table, mechanism: Mechanism[Any]) -
     for field in mechanism.report_fields:
         if table.schema.get_field_index(field.name) < 0:
             raise InvalidReportError(
-                f"a batch must have the column {quoted(field.name)}, got {listed(table.column_names)}"
+                f"a batch must have the column {quoted(field.name)}, got the columns {listed(table.column_names)}"
             )
         column = table.column(field.name).combine_chunks()
         if isinstance(column, pa.ChunkedArray):  # Arrow keeps a column without chunks chunked

@@ -315,6 +315,7 @@ class CsvFile:
         The parser's errors quote rows, and gzip's errors print a check sum of the content. So neither is chained.
         """
         error = stream.error or error
+        where = f"after row {rows}" if rows else "near the start of the file"
         if stream.refused is not None:
             row = stream.refused
             if end in row.text:
@@ -330,15 +331,15 @@ class CsvFile:
         if isinstance(error, UnicodeDecodeError):
             if stream.encoding != UTF_8:
                 raise FileFormatError(
-                    f"{self.path} must be UTF-8, UTF-16 or Windows-1252 text, but its text after row {rows} is in "
-                    "another encoding; save the file as UTF-8"
+                    f"{self.path} must be UTF-8, UTF-16 or Windows-1252 text, but its text {where} is in another "
+                    "encoding; save the file as UTF-8"
                 ) from None
             raise FileFormatError(
                 f"{self.path} must be UTF-8 text, but its header is not UTF-8; save the file as UTF-8"
             ) from None
         if "straddl" in str(error):
             raise InvalidInputError(
-                f"{self.path} has a record longer than {BLOCK_BYTES} bytes after row {rows}: look for a quotation "
+                f"{self.path} has a record longer than {BLOCK_BYTES} bytes {where}: look for a quotation "
                 "mark that is opened and not closed"
             ) from None
         if "Empty CSV" in str(error):
@@ -347,7 +348,7 @@ class CsvFile:
                 "opened and not closed"
             ) from None
         raise FileFormatError(
-            f"{self.path} cannot be read as CSV after row {rows}; open the file in a spreadsheet, and save it as CSV"
+            f"{self.path} cannot be read as CSV {where}; open the file in a spreadsheet, and save it as CSV"
         ) from None
 
     def _unclosed(self, rows: int) -> InvalidInputError:

@@ -152,7 +152,10 @@ def _read(path: Path, collection: Collection) -> NDArray[np.uint8]:
     except OSError as error:
         raise FileFormatError(f"cannot read {path}: {error.strerror or error}") from error
     except (InvalidReportError, TooLargeError) as error:
-        raise FileFormatError(f"{path}: line {number}: {error}") from error
+        said = str(error).replace(" at line 1 column ", " at column ")
+        where = f"{path}: line {number}"
+        rest = said.removeprefix("the body ")
+        raise FileFormatError(f"{where}: {said}" if rest == said else f"{where} {rest}") from error
     posted = np.concatenate(parts)
     # Items without a type are compared byte by byte.
     return posted[np.argsort(posted.view(f"V{ID_BYTES + width}")[:, 0])]

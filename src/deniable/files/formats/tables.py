@@ -27,8 +27,8 @@ BATCH_ROWS = 1 << 16
 
 _SUFFIXES = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t", ".txt": "\t"}
 _FOREIGN = {
-    b"PK\x03\x04": "a zip archive or a spreadsheet",
-    b"ARROW1": "an Arrow file",
+    b"PK\x03\x04": "a zip archive, or a spreadsheet with another name; unpack the archive, or save the sheet as CSV",
+    b"ARROW1": "an Arrow file; save the table as Parquet or CSV",
 }
 
 
@@ -217,7 +217,9 @@ def open_answers(
         return AnswerReader(path, Workbook(path), columns, _decimals(path, numbers, decimal))
     for magic, kind in _FOREIGN.items():
         if head.startswith(magic):
-            raise FileFormatError(f"{path} must be a CSV file, a Parquet file or a workbook (.xlsx), but it is {kind}")
+            raise FileFormatError(
+                f"{path} must be a CSV file, a Parquet file or a workbook named *.xlsx, but this file is {kind}"
+            )
     name = path.name.lower()
     usual = next((_SUFFIXES[suffix] for suffix in _SUFFIXES if name.endswith(suffix)), None)
     if name.endswith(".parquet"):

@@ -223,8 +223,8 @@ def answers_ledger() -> Ledger:
             directory.chmod(0o700)
     except OSError as error:
         raise OutputError(
-            f"cannot write {directory}: {error.strerror or error}. This directory contains the ledger of what was "
-            "randomised: set XDG_STATE_HOME to use another directory"
+            f"cannot write {directory}: {error.strerror or error}. The ledger of what was randomised "
+            "is kept there: set XDG_STATE_HOME to keep the ledger elsewhere"
         ) from error
     return Ledger(directory / FILE_NAME, FORMAT)
 

@@ -35,7 +35,7 @@ from deniable.errors import (
 )
 from deniable.files.jobs.memos import Memo, is_memoised, memoised_of, person_directory
 from deniable.files.jobs.private_document import PrivateDocument
-from deniable.files.jobs.spending import budget
+from deniable.files.jobs.spending import budget, larger_total
 from deniable.survey.collection import Collection, short_id
 
 FORMAT = "deniable person ledger"
@@ -402,8 +402,7 @@ def require(found: PersonTotal, before: PersonTotal, maximum: EpsilonLike, name:
     )
     raise PrivacyLimitError(
         f"epsilon of all reports of this person must be <= {name}={maximum}, got {found.bound}{more}; spent before: "
-        f"{before.bound}{f' ({listed})' if listed else ''}. No report was made: ask for a collection with a smaller "
-        "epsilon, or accept a larger total",
+        f"{before.bound}{f' ({listed})' if listed else ''}. No report was made: {larger_total(total, name)}",
         parameters=(name,),
     )
 

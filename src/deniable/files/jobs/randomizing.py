@@ -495,8 +495,8 @@ def _spent_again(answers: Path, found: Spending) -> Iterator[str]:
     if earlier := [entry for entry in runs if not entry.begun]:
         yield (
             f"{answers} was randomised before for this collection (into {_names(earlier)}): "
-            f"whoever sees all reports sees {len(earlier) + 1} of each contributor, "
-            f"and has {found.bound} instead of {Spending(collection).bound}"
+            f"anyone who sees all reports sees {len(earlier) + 1} reports of each contributor, "
+            f"so the bound for each contributor is {found.bound} instead of {Spending(collection).bound}"
         )
     if killed := [entry for entry in runs if entry.begun]:
         yield (
@@ -508,7 +508,8 @@ def _spent_again(answers: Path, found: Spending) -> Iterator[str]:
     if earlier := [entry for entry in same if entry.collection in sources]:
         yield (
             f"{answers} was randomised before for the phase that this collection learned from (into "
-            f"{_names(earlier)}): phases need other contributors each; who takes part in both spends both epsilons"
+            f"{_names(earlier)}): each phase needs other contributors, because a person who takes part in "
+            "both phases spends the epsilons of both"
         )
 
 

@@ -116,8 +116,7 @@ class Spending:
             more = "" if total is None else f", which is {bound_text(_number(total - limit))} too much"
             raise PrivacyLimitError(
                 f"epsilon of all collections of these answers must be <= {name}={maximum}, got {self.bound}{more}; "
-                f"spent before: {self.listed}. {outcome.capitalize()}: ask for a collection with a smaller epsilon, "
-                "or accept a larger total",
+                f"spent before: {self.listed}. {outcome.capitalize()}: {larger_total(total, name)}",
                 parameters=(name,),
             )
 
@@ -144,6 +143,12 @@ def _number(value: Fraction) -> float:
     """Return the nearest float, or the next one if its shortest decimal is less than the number."""
     found = float(value)
     return found if exact(found) >= value else math.nextafter(found, math.inf)
+
+
+def larger_total(total: Fraction | None, name: str) -> str:
+    """Return the next step after a refused total, which no maximum allows if a part has no known bound."""
+    accepted = f"leave out {name}" if total is None else "accept a larger total"
+    return f"ask for a collection with a smaller epsilon, or {accepted}"
 
 
 def _bound(value: Fraction | None) -> str:

@@ -322,9 +322,15 @@ def audit(
             samples,
         )
     if samples * len(answers) > MAX_REPORTS:
+        remedy = (
+            f"pass fewer samples ({needed} are enough)"
+            if needed * len(answers) <= MAX_REPORTS
+            else "a claimed epsilon that is very small or very large cannot be audited"
+            + (". Compare fewer inputs" if len(answers) > 2 else "")
+        )
         raise TooLargeError(
-            f"an audit must make at most {MAX_REPORTS} reports in total, got {samples} for each of {len(answers)} "
-            "inputs: compare fewer inputs. A claimed epsilon that is very small or very large cannot be audited"
+            f"an audit must make at most {MAX_REPORTS:,} reports in total, got {samples:,} for each of {len(answers)} "
+            f"inputs: {remedy}"
         )
     half, each = samples // 2, alpha / (2 * len(answers) * (len(answers) - 1))
     total = 2 * half * len(answers)

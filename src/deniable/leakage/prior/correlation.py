@@ -408,9 +408,7 @@ def check_releases(releases: Sequence[Any], d: int) -> None:
         If a mechanism is for whole records or for open text.
     """
     if len(releases) != d:
-        raise InvalidInputError(
-            f"mechanisms must have one entry for each of the {d} attributes, got {len(releases)} entries"
-        )
+        raise InvalidInputError(f"mechanisms must have one entry for each of the {d} attributes, got {len(releases)}")
     for release in releases:
         if isinstance(release, Mechanism) and (release.records or release.takes_text):
             raise InvalidParameterError(

@@ -27,12 +27,15 @@ def checked_distribution(values: ArrayLike, name: str, axis: int | None = None) 
         If an entry is negative or not finite, or a sum differs from one by more than 1e-9.
     """
     array = np.array(values, dtype=np.float64)
-    if array.size == 0 or not np.isfinite(array).all():
+    if array.size == 0:
+        raise InvalidInputError(f"{name} must contain at least one number, got shape={array.shape}")
+    if not np.isfinite(array).all():
+        place = int(np.isfinite(array).argmin())
         raise InvalidInputError(
-            f"{name} must contain at least one number, and only finite numbers, got shape={array.shape}"
+            f"{name} must contain only finite numbers, got {array.flat[place]} at {_place(place, array.shape)}"
         )
     if array.min() < 0:
-        where = tuple(int(i) for i in np.unravel_index(int(array.argmin()), array.shape))
+        where = _place(int(array.argmin()), array.shape)
         raise InvalidInputError(f"{name} must be >= 0, got {array.min():g} at {where}")
     sums = array.sum(axis=axis, keepdims=axis is not None)
     worst = float(np.abs(sums - 1).max())
@@ -42,6 +45,10 @@ def checked_distribution(values: ArrayLike, name: str, axis: int | None = None) 
         raise InvalidInputError(f"{name} must {what} within {_TOLERANCE:g}, got {bad:.12g}")
     normalised: Floats = array / sums
     return normalised
+
+
+def _place(flat: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(int(i) for i in np.unravel_index(flat, shape))
 
 
 def checked_joint(joint: ArrayLike) -> Floats:

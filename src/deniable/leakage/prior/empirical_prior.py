@@ -216,7 +216,7 @@ def observed(records: ArrayLike, sizes: Sequence[int], names: Sequence[str] | No
         raise InvalidInputError("records must not be empty, got 0 records")
     shown = [f"attribute {j}" for j in range(len(domains))] if names is None else [str(name) for name in names]
     if len(shown) != len(domains):
-        raise InvalidInputError(f"names must name all {len(domains)} attributes, got {len(shown)} names")
+        raise InvalidInputError(f"names must name all {len(domains)} attributes, got {len(shown)}")
     seen = [np.flatnonzero(np.bincount(codes[:, j], minlength=size)) for j, size in enumerate(domains)]
     kept = tuple(j for j in range(len(domains)) if len(seen[j]) > 1)
     if not kept:

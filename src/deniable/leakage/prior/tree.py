@@ -66,7 +66,7 @@ class TreePrior:
         edges = checked_tree(self.edges, len(sizes))
         if len(self.tables) != len(edges):
             raise InvalidInputError(
-                f"tables must have one entry for each of the {len(edges)} edges, got {len(self.tables)} entries"
+                f"tables must have one entry for each of the {len(edges)} edges, got {len(self.tables)}"
             )
         tables = []
         for (i, j), given in zip(edges, self.tables, strict=True):
@@ -209,9 +209,7 @@ def checked_tree(edges: Sequence[Edge], d: int) -> tuple[Edge, ...]:
     if d < 2:
         raise InvalidInputError(f"a tree must have at least 2 attributes, got {d}: add attributes")
     if len(pairs) != d - 1:
-        raise InvalidInputError(
-            f"edges must connect all {d} attributes in a tree with {d - 1} edges, got {len(pairs)} edges"
-        )
+        raise InvalidInputError(f"edges must connect all {d} attributes in a tree with {d - 1} edges, got {len(pairs)}")
     return pairs
 
 

@@ -126,10 +126,10 @@ def range_from_counts(
     (True, 3)
     """
     table = np.asarray(counts)
-    if not np.issubdtype(table.dtype, np.integer) or table.ndim == 0 or table.size == 0 or table.min() < 0:
-        raise InvalidInputError(
-            f"counts must be a table of integers >= 0, got dtype={table.dtype}, shape={table.shape}"
-        )
+    if not np.issubdtype(table.dtype, np.integer) or table.ndim == 0 or table.size == 0:
+        raise InvalidInputError(f"counts must be a table of integers, got dtype={table.dtype}, shape={table.shape}")
+    if table.min() < 0:
+        raise InvalidInputError("counts must be >= 0, but a count is negative")
     n = int(table.sum())
     if n == 0:
         raise InvalidInputError("counts must include at least one record, got a sum of 0")

@@ -140,7 +140,7 @@ def expected_error(
 def _mechanism(given: Any, sizes: tuple[int, ...], epsilon: EpsilonLike | None, alignment: Sequence[Any]) -> CorrRR:
     if not isinstance(given, CorrRR):
         if epsilon is None:
-            raise InvalidParameterError("epsilon must be given if copy probabilities are given, got epsilon=None")
+            raise InvalidParameterError("epsilon must be given with copy probabilities: pass epsilon")
         return CorrRR(sizes, checked_epsilon(epsilon), given, tuple(alignment))
     if given.sizes != sizes:
         raise InvalidInputError(

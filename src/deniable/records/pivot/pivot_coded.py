@@ -169,7 +169,7 @@ class PivotCoded(OneAttribute[NDArray[Any]], FullRecords):
         groups = [code * min(self.sizes) // size for code, size in zip(report, self.sizes, strict=True)]
         claimed = [j for j, group in enumerate(groups) if j and group == groups[0]]
         return InvalidReportError(
-            "a report must be about one sampled attribute, got one that may be about attributes "
+            "a report must be about one sampled attribute, got a report that may be about attributes "
             f"{' and '.join(map(str, claimed))} in row {row}"
         )
 

@@ -36,7 +36,7 @@ class PivotRecords(SecondPhase[NDArray[Any]], HiddenRecords, SimulatedByRecord[N
     """
 
     reveals = "copies"
-    untold = "its reports mix attributes, and models of them are not implemented; fit the reports of phase one"
+    untold = "one report mixes several attributes; fit the reports of phase one"
     biased: ClassVar[str]
     singular: ClassVar[str]
 

@@ -66,8 +66,8 @@ def _exact_joint_cpl(conditional: Floats, releases: Sequence[Release]) -> float:
         channel = enumerated(release)
         if channel is None:
             raise TooLargeError(
-                f"the channel of {quoted(release)} must be small enough to be listed: use concatenated_bound, which "
-                "needs only epsilons"
+                f"a release must have a known channel, small enough to be listed, got {quoted(release)}: "
+                "use concatenated_bound, which needs only epsilons"
             )
         if len(channel) != conditional.shape[axis]:
             raise InvalidInputError(

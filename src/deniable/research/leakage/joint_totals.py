@@ -160,7 +160,7 @@ def drop_unseen(joint: ArrayLike, channels: Sequence[ArrayLike]) -> tuple[Floats
     table = checked_joint(joint)
     if len(channels) != table.ndim:
         raise InvalidInputError(
-            f"channels must have one entry for each of the {table.ndim} attributes, got {len(channels)} entries"
+            f"channels must have one entry for each of the {table.ndim} attributes, got {len(channels)}"
         )
     notes, smaller = [], []
     for axis, size in enumerate(table.shape):

@@ -165,7 +165,7 @@ class GroupedCorrRR(CountedRecords, SecondPhase[NDArray[Any]], SimulatedByRecord
     first = SPLPairs
     estimators = ("debiased", "unmixed")
     remarks = REMARKS
-    untold = "its reports mix attributes, and models of them are not implemented; fit the reports of phase one"
+    untold = "one report mixes several attributes; fit the reports of phase one"
     name = "Corr-RR groups"
     card = Card(
         group="two phases",

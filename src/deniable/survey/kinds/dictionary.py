@@ -29,8 +29,8 @@ class DictionaryWord(QuestionKind):
     def settled(self, question: Question, where: str) -> dict[str, Any]:
         if question.dictionary is None:
             raise InvalidParameterError(
-                f"dictionary of {where} must be given, because the kind of this question is {self.name}; use "
-                "Attribute.from_dictionary"
+                f"dictionary of {where} must be given, because the kind of this question is {self.name}; in "
+                "Python, call Attribute.from_dictionary"
             )
         words = question.dictionary.words.words
         if question.categories not in ((), words):

@@ -131,7 +131,7 @@ def test_where_it_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     with pytest.raises(
-        OutputError, match=r"^cannot write .*/file/deniable: .*set XDG_STATE_HOME to use another directory$"
+        OutputError, match=r"^cannot write .*/file/deniable: .*set XDG_STATE_HOME to keep the ledger elsewhere$"
     ):
         randomize_file(SURVEY, answers_file(tmp_path / "a.csv"), tmp_path / "r.parquet", rng())
     assert not (tmp_path / "r.parquet").exists()
@@ -143,7 +143,7 @@ def test_without_a_home_it_is_not_put_beside_the_reports(tmp_path: Path, monkeyp
     monkeypatch.setattr("os.path.expanduser", lambda path: path)
     answers = answers_file(tmp_path / "a.csv")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(OutputError, match=r"this user has no home.* set XDG_STATE_HOME to use another directory$"):
+    with pytest.raises(OutputError, match=r"this user has no home.* set XDG_STATE_HOME to keep the ledger elsewhere$"):
         randomize_file(SURVEY, answers, "r.parquet", rng())
     assert files(tmp_path) == {"a.csv"}
 
@@ -174,9 +174,9 @@ def test_many_answers_are_recognised_whatever_their_file(same: str, tmp_path: Pa
         with pytest.raises(AlreadyRandomizedError) as caught:
             randomize_file(SURVEY, tmp_path / same, tmp_path / output, rng(2))
         assert str(caught.value) == (
-            f"{tmp_path / same} was randomised before for this collection (into {tmp_path / 'r.parquet'}): whoever "
-            "sees all reports sees 2 of each contributor, and has epsilon = 16 instead of epsilon = 8. To "
-            "randomise these answers again, pass allow_repeat=True"
+            f"{tmp_path / same} was randomised before for this collection (into {tmp_path / 'r.parquet'}): anyone "
+            "who sees all reports sees 2 reports of each contributor, so the bound for each contributor is "
+            "epsilon = 16 instead of epsilon = 8. To randomise these answers again, pass allow_repeat=True"
         )
     assert (tmp_path / "r.parquet").read_bytes() == before
     assert files(tmp_path) == {"a.csv", "copy.csv", "a.parquet", "reordered.csv", "r.parquet"}

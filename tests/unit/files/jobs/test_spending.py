@@ -145,7 +145,7 @@ def test_runs_of_one_collection_and_stopped_ones_count(tmp_path: Path) -> None:
     randomize_file(survey("2"), answers, tmp_path / "1.parquet", rng())
     with pytest.raises(
         AlreadyRandomizedError,
-        match=r"and has epsilon = 5\.5 instead of epsilon = 2\. To randomise these answers again",
+        match=r"the bound for each contributor is epsilon = 5\.5 instead of epsilon = 2\. To randomise",
     ):
         randomize_file(survey("2"), answers, tmp_path / "2.parquet", rng())
     with pytest.raises(PrivacyLimitError, match=r"got epsilon = 5\.5, .* \(into /gone.parquet, if that appeared\), "):
@@ -173,7 +173,7 @@ def test_phases_enter_the_same_total(tmp_path: Path) -> None:
     second = next_phase(first, reports, contributors=N)
     done = randomize_file(second, answers, tmp_path / "2.parquet", rng(), allow_repeat=True)
     assert done.spending.total == 2
-    assert "who takes part in both spends both epsilons" in done.warnings[0]
+    assert "a person who takes part in both phases spends the epsilons of both" in done.warnings[0]
 
 
 def test_shares_enter_with_a_collector_who_sees_all_reports(tmp_path: Path) -> None:

@@ -269,9 +269,9 @@ def test_too_few_samples_are_refused_with_the_number_needed() -> None:
 
 
 def test_claims_out_of_reach_are_refused() -> None:
-    with pytest.raises(TooLargeError, match="at most 10000000000 reports"):
+    with pytest.raises(TooLargeError, match="at most 10,000,000,000 reports"):
         audit(GRR(2, 30.0), rng=SimulationRandomness(1))
-    with pytest.raises(TooLargeError, match="for each of 2 inputs"):
+    with pytest.raises(TooLargeError, match="for each of 2 inputs: a claimed epsilon that is very small"):
         audit(GRR(2, 1e-4), rng=SimulationRandomness(1))
 
 

@@ -162,7 +162,7 @@ def test_bad_records_are_named() -> None:
         InvalidInputError, match="at least one attribute must vary in the records, but all 3 records are the same"
     ):
         observed(np.ones((3, 2), dtype=np.int64), (2, 2))
-    with pytest.raises(InvalidInputError, match="names must name all 2 attributes, got 1 names"):
+    with pytest.raises(InvalidInputError, match="names must name all 2 attributes, got 1"):
         observed(np.array([[0, 1], [1, 0]]), (2, 2), ["one"])
     with pytest.raises(InvalidInputError, match=r"one entry for each of the 2 attributes, got 1"):
         pairwise_leakage(np.array([[0, 1], [1, 0]]), (2, 2), [GRR(2, 1.0)])

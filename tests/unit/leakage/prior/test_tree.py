@@ -133,7 +133,7 @@ def test_the_learned_tree_is_the_likeliest() -> None:
 @pytest.mark.parametrize(
     ("edges", "tables", "message"),
     [
-        (((0, 1),), (PAIR,), "must connect all 3 attributes in a tree with 2 edges, got 1 edges"),
+        (((0, 1),), (PAIR,), "must connect all 3 attributes in a tree with 2 edges, got 1"),
         (((0, 1), (1, 0)), (PAIR, PAIR), r"must form a tree of the attributes 0..2, but the edge 1, 0 closes"),
         (((0, 1), (1, 3)), (PAIR, PAIR), r"but the edge 1, 3 closes"),
         (((0, 1), (1, 2)), (PAIR,), r"one entry for each of the 2 edges, got 1"),

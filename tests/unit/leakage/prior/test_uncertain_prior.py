@@ -120,7 +120,7 @@ def test_estimates_without_errors_or_with_vanishing_categories_are_refused() -> 
     ("counts", "options", "error", "message"),
     [
         ([[1.5, 2.0], [1.0, 1.0]], {}, InvalidInputError, "counts must be a table of integers"),
-        ([[1, -2], [1, 1]], {}, InvalidInputError, "counts must be a table of integers >= 0"),
+        ([[1, -2], [1, 1]], {}, InvalidInputError, "counts must be >= 0, but a count is negative"),
         ([[0, 0], [0, 0]], {}, InvalidInputError, "counts must include at least one record"),
         ([[1, 2], [1, 1]], {"level": 1.0}, InvalidParameterError, r"level must be in \(0, 1\)"),
         ([[1, 2], [1, 1]], {"draws": 5}, InvalidParameterError, "draws must be >= 20"),

@@ -144,5 +144,5 @@ def test_the_guarantee_keeps_what_was_promised_and_adds_rows() -> None:
     assert (row.epsilon, row.status) == (0.5, "assumption")
     assert row.note == "upper bound if the prior is census.csv; why"
     assert (after.epsilon, after.per_attribute) == (before.epsilon, before.per_attribute)
-    with pytest.raises(InvalidInputError, match="names must name all 1 attributes, got 0 names"):
+    with pytest.raises(InvalidInputError, match="names must have one name for each of 1 attributes, got 0"):
         guarantee_under_prior(before, [Leakage(0.5, "exact")], [], "census.csv")

@@ -103,7 +103,7 @@ def test_cells_that_were_given_are_kept_and_refused_when_added_up() -> None:
     sketch = CountMeanSketch(300, 20.0, 1 << 16, "spread")
     reports = sketch.randomize(np.full(100, 7), SimulationRandomness(1))
     assert sketch.count_support(reports, [7, 8])[0] == 100
-    message = "must have at most 268,435,456 counters, got 4,294,967,296; give the sketch fewer cells"
+    message = "must have at most 268,435,456 counters, got 4,294,967,296 for k=300 and m=65536; give"
     limit = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (16 << 30, limit[1]))
     try:

@@ -95,7 +95,7 @@ def test_hostile_reports_are_named() -> None:
             sketch.count_support(good._replace(**{name: column}), [0])
     with pytest.raises(InvalidReportError, match="the same length, got the lengths 10, 10, 9"):
         sketch.aggregate(good._replace(value=good.value[:-1]))
-    with pytest.raises(InvalidReportError, match="got ndarray"):
+    with pytest.raises(InvalidReportError, match="got an object of the type ndarray"):
         sketch.aggregate(good.value)
 
 

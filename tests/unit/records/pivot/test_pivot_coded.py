@@ -235,8 +235,8 @@ def test_aggregate_counts_the_sampled_attribute_only() -> None:
 @pytest.mark.parametrize(
     ("sizes", "wrong", "message"),
     [
-        ((3, 3, 3), [1, 1, 1], "got one that may be about attributes 1 and 2 in row 4"),
-        ((2, 6, 4), [1, 3, 2], "got one that may be about attributes 1 and 2 in row 4"),
+        ((3, 3, 3), [1, 1, 1], "got a report that may be about attributes 1 and 2 in row 4"),
+        ((2, 6, 4), [1, 3, 2], "got a report that may be about attributes 1 and 2 in row 4"),
         ((3, 3, 3), [0, 3, 1], "report must be in 0..2, got report=3 in row 4, attribute 1"),
     ],
 )

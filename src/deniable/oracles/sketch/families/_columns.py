@@ -56,7 +56,7 @@ def _check_shape(reports: Any, report_type: Any) -> None:
     fields = report_type._fields
     if not isinstance(reports, tuple) or len(reports) != len(fields):
         expected = f"{report_type.__name__}({', '.join(fields)})"
-        raise InvalidReportError(f"reports must be {expected}, got {type(reports).__name__}")
+        raise InvalidReportError(f"reports must be {expected}, got an object of the type {type(reports).__name__}")
 
 
 def _check_lengths(columns: Sequence[NDArray[Any]], report_type: Any) -> None:

@@ -26,7 +26,7 @@ from deniable.core.checks import Codes, code_dtype
 from deniable.core.mechanism import ReportField
 from deniable.core.randomness import Randomness
 from deniable.core.state import Counts as Counts, counts_between
-from deniable.errors import DamagedStateError, TooLargeError, quoted
+from deniable.errors import DamagedStateError, TooLargeError
 from deniable.oracles.sketch.families._columns import checked_columns, valid_column_rows
 
 Parameters = tuple[NDArray[Any], ...]
@@ -153,8 +153,8 @@ class HashFamily(ABC):
         """
         if self.state_size > MAX_STATE_SIZE:
             raise TooLargeError(
-                f"the state of {quoted(self)} must have at most {MAX_STATE_SIZE:,} counters, got {self.state_size:,}; "
-                "give the sketch fewer cells (m), or count only chosen values (QuerySketch)"
+                f"a sketch must have at most {MAX_STATE_SIZE:,} counters, got {self.state_size:,} for k={self.k} and "
+                f"m={self.m}; give the sketch fewer cells (m), or count only chosen values (QuerySketch)"
             )
         return self._tally(reports)
 

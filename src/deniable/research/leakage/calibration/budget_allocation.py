@@ -82,9 +82,7 @@ def calibrate_unequal(
     sizes = sizes_of(prior)
     limits = [checked_cap(f"caps[{i}]", cap) for i, cap in enumerate(caps)]
     if len(limits) != len(sizes):
-        raise InvalidInputError(
-            f"caps must have one entry for each of the {len(sizes)} attributes, got {len(limits)} entries"
-        )
+        raise InvalidInputError(f"caps must have one entry for each of the {len(sizes)} attributes, got {len(limits)}")
     least = float(len(sizes) * _LEAST)
     if min(limits) < least:
         raise InvalidParameterError(f"caps must be >= {least:g} for {len(sizes)} attributes, got {min(limits)}")

@@ -34,8 +34,8 @@ def test_both_bounds_are_inside() -> None:
         (Pair([1, 1], [0, 3]), r"^value must be in 0\.\.2, got value=3 in row 2$"),
         (Pair([1, 1], [0]), "^w and value must have the same length, got the lengths 2, 1$"),
         (Pair([], [0]), "^w and value must have the same length, got the lengths 0, 1$"),
-        (([1], [0], [0]), r"^reports must be Pair\(w, value\), got tuple$"),
-        ([[1], [0]], r"^reports must be Pair\(w, value\), got list$"),
+        (([1], [0], [0]), r"^reports must be Pair\(w, value\), got an object of the type tuple$"),
+        ([[1], [0]], r"^reports must be Pair\(w, value\), got an object of the type list$"),
     ],
 )
 def test_beside_them_a_report_is_refused(reports: object, message: str) -> None:
