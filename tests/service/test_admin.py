@@ -297,7 +297,8 @@ def test_where_none_is_known_at_every_look_none_is_drawn_while_open(tmp_path: Pa
         assert found["intervals"] == "any"
         assert not drawn["stars"]
         assert drawn["devices: phone"]
-        assert me("GET", "/surveys/mixed").status == 200
+        seal = me("GET", "/surveys/mixed").content.decode().partition('class="seal"')[2].partition("</details>")[0]
+        assert "per question: epsilon = 4 for devices (upper bound)" in seal
 
 
 def test_the_dashboard_says_at_each_time_what_can_be_done(tmp_path: Path) -> None:

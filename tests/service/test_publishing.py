@@ -116,7 +116,9 @@ def test_results_are_public_from_publish_to_withdraw_and_only_of_a_closed_survey
 
 def numbers(page: str) -> list[str]:
     """Every number of the charts of a page, without signs of per cent and words."""
-    cells = re.findall(r'<td class="said" dir="ltr"><b>(.*?)</b>(?: <span dir="auto">(.*?)</span>)?</td>', page)
+    cells = re.findall(
+        r'<td class="said" dir="ltr"><b dir="auto">(.*?)</b>(?: <span dir="auto">(.*?)</span>)?</td>', page
+    )
     return [figure for cell in cells for figure in re.findall(r"-?\d+", " ".join(cell))]
 
 
@@ -147,6 +149,8 @@ def test_pages_say_the_same_numbers_in_every_language(here: Running, tmp_path: P
     english, german = html.unescape(pages["index.html"]), html.unescape(pages["de.html"])
     assert '<h2 id="finding1">More than half answered “yes”</h2>' in english
     assert '<h2 id="finding1">Mehr als die Hälfte antwortete „ja“</h2>' in german
+    # In a sentence from right to left, a date keeps its order.
+    assert len(re.findall(r"\u2066\d{4}-\d\d-\d\d\u2069", pages["ar.html"])) == 5
     mean = re.search(r"The mean is between ([\d.]+) and ([\d.]+)", english)
     assert mean
     assert f"Der Mittelwert liegt zwischen {mean[1].replace('.', ',')} und {mean[2].replace('.', ',')}" in german
@@ -155,6 +159,8 @@ def test_pages_say_the_same_numbers_in_every_language(here: Running, tmp_path: P
     for part in (
         f"by {SURVEY.mechanism.name}, with epsilon = 4 for the whole contributor, all questions together",
         f"n = {N:,} reports",
+        # A report can reveal more about all options of a question than about one of them.
+        "per question: epsilon = 4 for devices",
         "95% confidence intervals about the people who took part",
         SURVEY.id[:12],
     ):

@@ -245,7 +245,7 @@ class _AdminEndpoints:
         alarm = await run_in_threadpool(self._collector.arrivals.look, held.row, held.survey) if owner else None
         page = await run_in_threadpool(results.page)
         said = await run_in_threadpool(found, held, self._collector.store, results)
-        guarantee = held.survey.collection.privacy()
+        guarantee, schema = held.survey.collection.privacy(), held.survey.collection.schema
         rounds = await run_in_threadpool(combined, self._collector.surveys, held.row.slug)
         invited = await run_in_threadpool(self._collector.surveys.response, held.row, held.survey.page)
         shown = render_template(
@@ -278,7 +278,7 @@ class _AdminEndpoints:
             step=self._collector.surveys.while_open,
             fragment=None if page is None else render_fragment(page),
             factor=odds_text(guarantee.epsilon) if math.isfinite(guarantee.epsilon) else "",
-            guarantee=str(guarantee).splitlines(),
+            guarantee=guarantee.lines(schema.names, schema.several),
             english=ENGLISH,
             published=await run_in_threadpool(self._collector.store.published, held.row.id),
             results_link=self._public_url + public_path(held.row.slug),

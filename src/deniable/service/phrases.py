@@ -11,6 +11,9 @@ from typing import final
 
 FOLDER = Path(__file__).parent / "languages"
 
+RIGHT_TO_LEFT = frozenset(["ar", "fa", "he", "ur"])
+"""Languages that are written from right to left."""
+
 _SWAPPED = {".": "\0", ",": "\1"}
 
 
@@ -54,7 +57,18 @@ class Phrases:
         """
         marks = {"\0": self.words["decimal"], "\1": self.words["thousands"]}
         kept = "".join(_SWAPPED.get(sign, sign) for sign in number)
-        return "".join(marks.get(sign, sign) for sign in kept)
+        written = "".join(marks.get(sign, sign) for sign in kept)
+        return self.apart(written) if number.startswith("-") else written
+
+    def apart(self, text: str) -> str:
+        r"""Return a negative number or a date so that it keeps its order in a sentence from right to left.
+
+        Examples
+        --------
+        >>> phrases("ar").apart("-0.5"), phrases("en").apart("-0.5")
+        ('\u2066-0.5\u2069', '-0.5')
+        """
+        return f"\u2066{text}\u2069" if self.tag in RIGHT_TO_LEFT else text
 
 
 @functools.cache

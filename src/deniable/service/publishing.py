@@ -15,7 +15,7 @@ from deniable.errors import InvalidParameterError, quoted
 from deniable.report import sheet
 from deniable.service.collector import SurveySnapshot
 from deniable.service.findings import axis_ticks, axis_top, drawn, interval_text
-from deniable.service.phrases import phrases
+from deniable.service.phrases import RIGHT_TO_LEFT, phrases
 from deniable.service.rendering import TEMPLATES, render_template
 from deniable.service.results import found, results
 from deniable.service.stores.published import REPORTS
@@ -25,9 +25,6 @@ from deniable.service.surveys import Clock, Surveys
 
 INDEX = "index.html"
 """Name of the page in the survey's first language. Pages in other languages have names such as "de.html"."""
-
-RIGHT_TO_LEFT = frozenset(["ar", "fa", "he", "ur"])
-"""Languages that are written from right to left."""
 
 
 def results_pages(held: SurveySnapshot, store: Store, clock: Clock) -> dict[str, str]:
@@ -50,7 +47,7 @@ def results_pages(held: SurveySnapshot, store: Store, clock: Clock) -> dict[str,
             f"the survey {quoted(slug)} has no sum of reports to publish; export its reports instead"
         )
     days = seen.data["days"]
-    guarantee = held.survey.collection.privacy()
+    guarantee, schema = held.survey.collection.privacy(), held.survey.collection.schema
     shared = {
         "n": seen.summary.n,
         "first": days[0]["day"],
@@ -58,7 +55,7 @@ def results_pages(held: SurveySnapshot, store: Store, clock: Clock) -> dict[str,
         "epsilon": bound_text(guarantee.epsilon),
         "factor": odds_text(guarantee.epsilon) if math.isfinite(guarantee.epsilon) else "",
         "mechanism": held.survey.collection.mechanism.name,
-        "guarantee": str(guarantee).splitlines(),
+        "guarantee": guarantee.lines(schema.names, schema.several),
         "sheet": sheet()
         + "".join((TEMPLATES / name).read_text(encoding="utf-8") for name in ("dashboard.css", "results.css")),
         "day": clock().date().isoformat(),
@@ -91,8 +88,8 @@ def results_pages(held: SurveySnapshot, store: Store, clock: Clock) -> dict[str,
                 mechanism=shared["mechanism"],
                 epsilon=said.figure(str(shared["epsilon"])),
                 n=said.figure(f"{shared['n']:,}"),
-                first=shared["first"],
-                last=shared["last"],
+                first=said.apart(shared["first"]),
+                last=said.apart(shared["last"]),
                 level=level,
                 target=target,
                 collection=held.row.id[:12],
