@@ -1,4 +1,4 @@
-"""States of research mechanisms: sums that would wrap."""
+"""States of research mechanisms: sums that would overflow."""
 
 from __future__ import annotations
 

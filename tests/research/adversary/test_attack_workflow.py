@@ -1,4 +1,4 @@
-"""The simulated workflow against the closed form it converges to, and its surrogates against real permutations."""
+"""The simulated workflow against the closed form to which it converges; its surrogates against real permutations."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _records(joint: NDArray[np.float64], n: int) -> NDArray[np.int64]:
     ids=str,
 )
 def test_the_simulation_converges_to_the_closed_form(mechanisms: tuple[Any, Any]) -> None:
-    """Within 5.2 standard errors (two-sided 2e-7 each); a rule that ignores the report would be tens of them off."""
+    """Within 5.2 standard errors (two-sided 2e-7 each); a rule that ignores the report would be tens of them away."""
     leakage = statistical_cpl(
         _records(JOINT, 20_000), (2, 3), mechanisms, rng=SimulationRandomness(1), replications=10, surrogates=0
     )
@@ -79,7 +79,7 @@ def test_dependence_is_significant_and_independence_is_not() -> None:
 
 
 def test_surrogates_follow_the_law_of_permuted_columns() -> None:
-    """Quantiles and p-values of 4000 drawn tables against those of 4000 permuted ones, to five standard errors."""
+    """Quantiles and p-values of 4000 drawn and 4000 permuted tables agree within five standard errors."""
     rng = np.random.default_rng(3)
     table = np.array([[12, 30, 5], [20, 8, 9], [3, 4, 40]])
     first, second = (np.repeat(np.arange(3), table.sum(axis=axis)) for axis in (1, 0))

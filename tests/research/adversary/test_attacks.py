@@ -1,4 +1,4 @@
-"""Inference rules against literal candidates, and their closed-form success against vectors and full enumeration."""
+"""Inference rules against literal candidates; their closed-form success against vectors and full enumeration."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_attack_cpl_is_that_of_grr_at_the_effective_epsilon() -> None:
 
 
 def test_unary_encoding_leaks_more_than_its_attack_and_than_grr() -> None:
-    """The paper's ranking is one of attacks: every set of values is reachable for OUE, singletons only for GRR."""
+    """The paper ranks attacks: OUE's reports can reach every set of values, GRR's only single values."""
     prior = [[0.5, 0.3, 0.1, 0.1], [0.1, 0.1, 0.3, 0.5]]
     grr, oue = GRR(4, 1.0), OUE(4, 1.0)
     assert attack_cpl(oue, prior) < cpl(grr.channel(), prior) < cpl(oue.channel(), prior)

@@ -1,4 +1,4 @@
-"""Both benchmarks against plain loops and simulation, and against the published figures where the data are at hand."""
+"""Both benchmarks against plain loops and simulation, and against published figures if the data are available."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.real_data import Table, adult, cardio, celeba, common_faces, lfw, req
 
 
 def _records(seed: int = 1, n: int = 400) -> tuple[NDArray[np.int64], tuple[int, ...]]:
-    """Three dependent attributes with 3, 2 and 4 values."""
+    """Return three dependent attributes with 3, 2 and 4 values."""
     rng = np.random.default_rng(seed)
     first = rng.choice(3, n, p=[0.5, 0.3, 0.2])
     second = (rng.random(n) < np.array([0.2, 0.5, 0.9])[first]).astype(np.int64)
@@ -39,7 +39,7 @@ def _records(seed: int = 1, n: int = 400) -> tuple[NDArray[np.int64], tuple[int,
 
 
 def _algorithm_1(records: NDArray[np.int64], sizes: tuple[int, ...], channel: Callable[[int], Any]) -> NDArray[Any]:
-    """The paper's nested loops, on empirical conditionals."""
+    """Compute the paper's nested loops on empirical conditionals."""
     d = len(sizes)
     leakage = np.zeros((d, d))
     for i in range(d):
@@ -109,7 +109,7 @@ def test_grf_links_pairs_or_components() -> None:
 
 
 def test_grf_correlates_original_codes() -> None:
-    """Codes 0, 1, 9: the correlation is .86; recoded to 0, 1, 2 it would be .92, above the threshold."""
+    """With codes 0, 1, 9 the correlation is .86; with codes 0, 1, 2 it would be .92, above the threshold."""
     records = np.array([[0, 0], [0, 0], [1, 1], [9, 1], [9, 1], [1, 1]])
     recoded = np.corrcoef(np.array([0, 0, 1, 2, 2, 1]), records[:, 1])[0, 1]
     original = np.corrcoef(records[:, 0], records[:, 1])[0, 1]
@@ -152,7 +152,7 @@ def test_channels_and_attacks_stand_side_by_side() -> None:
 
 @pytest.mark.parametrize("name", ["GRR", "OUE"])
 def test_errors_are_those_of_a_simulation(name: str) -> None:
-    """Mean of 400 simulated collections against the closed form, within five of its standard errors."""
+    """The mean of 400 simulated collections is within five standard errors of the closed form."""
     records, sizes = _records(n=500)
     (row,) = benchmark_mechanisms(records, sizes, 2.0, mechanisms={name: MECHANISMS[name]})
     rng = SimulationRandomness(3)
@@ -220,7 +220,7 @@ LOADERS: dict[str, Callable[[], Table]] = {"celeba": celeba, "cardio": cardio, "
 @pytest.mark.parametrize(("name", "epsilon"), ATTACK_NMSE, ids=str)
 @pytest.mark.long
 def test_attacks_against_algorithm_2(name: str, epsilon: float) -> None:
-    """Within .01. Adult and Cardio depend on how numeric columns are binned, which the paper does not say."""
+    """Within .01. Adult and Cardio depend on the binning of numeric columns, which the paper does not give."""
     table = LOADERS[name]()
     rows: dict[str, MechanismScore] = {
         row.name: row for row in benchmark_mechanisms(table.records, table.sizes, epsilon)

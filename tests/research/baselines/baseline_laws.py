@@ -1,4 +1,4 @@
-"""What the tests of the sketches' comparators share: exact moments of an estimator, from its channel."""
+"""Shared part of the baseline tests: exact moments of an estimator, from its channel."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Floats = NDArray[np.float64]
 
 
 def moments(mechanism: Any) -> tuple[Floats, Floats]:
-    """Return (mean, variance) of one report's estimate of every value, for every input: float64[inputs, k] each."""
+    """Return (mean, variance) of one report's estimate of each value, for each input: float64[inputs, k] each."""
     channel, outputs = mechanism.channel(), mechanism.outputs()
     singles = [mechanism.aggregate(take(outputs, slice(o, o + 1))) for o in range(length(outputs))]
     estimates = np.array([mechanism.estimate(single).frequencies for single in singles])

@@ -46,7 +46,7 @@ def test_channel_is_exactly_private(case: Case, k: int, epsilon: float) -> None:
 @pytest.mark.parametrize("case", SKETCHES)
 @pytest.mark.parametrize("epsilon", [0.5, 3.0])
 def test_expectation_is_the_truth_and_the_conditional_bias(case: Case, epsilon: float) -> None:
-    """Exactly, by the channel; and the law of unbiasedness does not hold."""
+    """Exact, by the channel; the estimator is not unbiased."""
     mechanism = case.build((8,), epsilon)
     mean, _ = moments(mechanism)
     bias = np.array([mechanism.conditional_bias(held) for held in np.eye(8)])
@@ -92,13 +92,13 @@ def test_interpreted_and_compiled_reports_are_the_same(case: Case) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("hashes", [4, 25, 50])
 def test_simulated_aggregates_follow_the_law(hashes: int) -> None:
-    """21, 28 and 35 contributors: all values drawn by multinomials, by contributors, and a mixture."""
+    """21, 28 and 35 contributors: all values by multinomials, by single contributors, and both ways."""
     case = Case("AppleCMS", lambda sizes, epsilon: AppleCMS(sizes[0], epsilon, m=2, hashes=hashes, seed=1))
     laws.simulated_aggregates_follow_the_law(case.build((3,), 1.0))
 
 
 def test_a_simulation_of_many_blocks_has_everybody_once() -> None:
-    """At epsilon 32 a bit is flipped once in 10^7: of n contributors n bits are set."""
+    """At epsilon 32 a bit flips once in 10^7 times, so that n contributors set n bits."""
     sketch = AppleCMS(k=3001, epsilon=32.0, m=2, hashes=64)
     counts = np.resize([0, 25, 64, 1000], sketch.k)
     aggregate = sketch.simulate_aggregate(counts, SimulationRandomness(1))
@@ -110,7 +110,7 @@ def test_a_simulation_of_many_blocks_has_everybody_once() -> None:
 
 @BOTH
 def test_squared_bias_over_seeds_is_equation_18(sketch: Any) -> None:
-    """Mean over seeds of bias^2 against sum f(x')^2/((m-1) hashes), and of the bias against 0: z of 5 each."""
+    """Over seeds: mean of bias^2 against sum f(x')^2/((m-1) hashes), mean bias against 0; z of 5 each."""
     k, seeds = 40, 600
     f = np.arange(1, k + 1) ** -1.0
     f /= f.sum()

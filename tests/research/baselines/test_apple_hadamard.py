@@ -1,4 +1,4 @@
-"""Apple's Hadamard sketch: bias, variances and its state."""
+"""Apple's Hadamard sketch: bias, variances and state."""
 
 from __future__ import annotations
 

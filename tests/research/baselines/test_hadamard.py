@@ -29,7 +29,7 @@ def test_matrix_is_the_smallest_above_the_domain(k: int, size: int) -> None:
 
 @pytest.mark.parametrize("k", [3, 5, 15])
 def test_channel_is_column_x_plus_1_of_the_hadamard_matrix(k: int) -> None:
-    """Against scipy's Sylvester matrix: bit 0 is likelier exactly where its entry is +1."""
+    """Against scipy's Sylvester matrix: bit 0 is likelier exactly if the entry is +1."""
     encoding = HadamardEncoding(k, 1.0)
     matrix = hadamard(encoding.rows)
     for x, row in enumerate(encoding.channel()):
@@ -38,7 +38,7 @@ def test_channel_is_column_x_plus_1_of_the_hadamard_matrix(k: int) -> None:
 
 
 def _agreements(reports: list[int], k: int) -> list[int]:
-    """The definition, one report and one value at a time."""
+    """Count by the definition, one report and one value at a time."""
     return [sum((r >> 1 & (v + 1)).bit_count() % 2 == r & 1 for r in reports) for v in range(k)]
 
 
@@ -76,7 +76,7 @@ def test_variance_is_the_second_moment_of_the_channel(k: int, epsilon: float) ->
 
 
 def test_mutant_that_forgets_collisions_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """p0 = q, as if different values never shared a bit."""
+    """Mutant: p0 = q, as if different values never shared a bit."""
     laws.unbiased(HadamardEncoding(5, 1.0))
     forgotten = property(lambda self: self.response.support_probabilities)
     monkeypatch.setattr(HadamardEncoding, "support_probabilities", forgotten)

@@ -62,7 +62,7 @@ def test_table_is_exactly_private_and_spends_its_budget(epsilon: float, grid: tu
     [(1e-6, 16_383, 16_383), (32.0, 16_383, 16_383), (32.0, 1, 16_383), (1.0, 16_382, 0), (5.0, 1, 2000)],
 )
 def test_extreme_grids_are_private_too(epsilon: float, resolution: int, clamp: int) -> None:
-    """Tails far below 2^-64 and neighbours closer than 2^-64 are where careless rounding would leak."""
+    """Careless rounding would leak in tails far below 2^-64 and for neighbours closer than 2^-64."""
     weights = noise_weights(Fraction(repr(epsilon)), resolution, clamp)
     assert sum(weights) == 2**64
     assert min(weights) >= 1
@@ -85,7 +85,7 @@ def test_table_is_clamped_discrete_laplace(epsilon: float, resolution: int, clam
 
 
 def test_a_table_that_is_too_coarse_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The check at construction is alive: a table for 1.1 epsilon does not pass as one for epsilon."""
+    """The check at construction works: it refuses a table for 1.1 epsilon in place of one for epsilon."""
     monkeypatch.setattr(
         "deniable.research.baselines.histogram.exp_bounds", lambda x: exp_bounds(x * Fraction(11, 10) if x < 0 else x)
     )
@@ -221,7 +221,7 @@ def test_kernel_at_every_boundary(epsilon: float, grid: tuple[int, int]) -> None
 
 @pytest.mark.parametrize("k", [2, 7, 3000])
 def test_interpreted_and_compiled_reports_are_the_same(k: int) -> None:
-    """Also where a block of words holds only a few rows."""
+    """The same is tested for blocks of words that hold only a few rows."""
     she = SHE(k=k, epsilon=1.0)
     values = np.arange(24) * 11 % k
     compiled = she.randomize(values, SimulationRandomness(3))
@@ -260,7 +260,7 @@ def test_components_follow_their_channel_at_the_default_grid() -> None:
 
 
 def test_mutant_with_a_shifted_table_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every level takes the interval of the next one, the last that of the first."""
+    """Mutant: each level takes the interval of the next level, and the last takes the first."""
     honest = inverse_table
 
     def shifted(weights: tuple[int, ...]) -> Any:
@@ -325,7 +325,7 @@ def test_sums(mode: str) -> None:
 
 
 def _law_of_the_aggregate(she: SHE, counts: list[int]) -> dict[Any, float]:
-    """Distribution of the vector of sums, by convolution of one contributor's channel after the other."""
+    """Return the distribution of the vector of sums, by convolution of the contributors' channels."""
     outputs, channel = rows(she.outputs()), she.channel()
     law: dict[tuple[int, ...], float] = {(0,) * she.k: 1.0}
     for x in itertools.chain.from_iterable([value] * count for value, count in enumerate(counts)):

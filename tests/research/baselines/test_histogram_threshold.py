@@ -1,4 +1,4 @@
-"""Thresholds of THE: tails of Laplace, and the one of least variance."""
+"""Thresholds of THE: tails of Laplace, and the threshold of least variance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""L-GRR, L-OUE and LOLOHA as published: the formulas of the papers, what one report attains, and what it costs."""
+"""L-GRR, L-OUE and LOLOHA as published: the papers' formulas, the budget attained by one report, and its cost."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BUDGETS = [(1.0, 0.5), (2.0, 1.0), (4.0, 2.0), (2.0, 1.5), (0.02, 0.01)]
 @pytest.mark.parametrize(("forever", "once"), BUDGETS)
 @pytest.mark.parametrize("m", [2, 4, 8, 16])
 def test_the_second_stage_of_l_grr_is_the_published_one(m: int, forever: float, once: float) -> None:
-    """p2 as the authors' code has it, from p1 and q1; ours is written as a ratio of both budgets."""
+    """p2 from p1 and q1 as in the authors' code; ours is a ratio of both budgets."""
     e, p1 = math.exp(once), math.exp(forever) / (math.exp(forever) + m - 1)
     q1 = (1 - p1) / (m - 1)
     p2 = (q1 - e * p1) / (-p1 * e + m * q1 * e - q1 * e - p1 * (m - 1) + q1)
@@ -33,7 +33,7 @@ def test_the_second_stage_of_l_grr_is_the_published_one(m: int, forever: float, 
 
 @pytest.mark.parametrize(("forever", "once"), BUDGETS[:3])
 def test_the_second_stage_of_l_oue_is_the_published_one(forever: float, once: float) -> None:
-    """q2 as the authors' code has it, whose coefficients are decimals."""
+    """q2 as in the authors' code, whose coefficients are decimals."""
     a, b = math.exp(forever), math.exp(once)
     inside = 0.1 * b + 0.05 * b**2 + 0.3 * a + 0.45 * a**2 - a * b - 0.7 * b * a**2 + 0.3 * b**2 * a
     root = 1.11803398874989 * math.sqrt(inside + 0.45 * a**2 * b**2 + 0.05)
@@ -47,7 +47,7 @@ def test_the_second_stage_of_l_oue_is_the_published_one(forever: float, once: fl
     ("m", "attained"), [(2, 1.0), (4, 0.9014829920428411), (8, 0.755333479785977), (16, 0.5732333266681425)]
 )
 def test_privacy_states_what_one_report_attains(m: int, attained: float) -> None:
-    """At (2, 1) only two codes spend the declared budget; with equality the exact chain would be published, too."""
+    """At (2, 1) only two codes spend the declared budget; with equality the exact chain would also be published."""
     for made in (LGRR(m, 2.0, 1.0), LOLOHA(50, 2.0, 1.0, m)):
         row = made.privacy().trust_models[0]
         assert (row.view, row.epsilon) == ("one report", made.one_report_epsilon)
@@ -91,7 +91,7 @@ MEMBERS: list[Any] = [LGRR(3, 2.0, 1.0), LOUE(3, 2.0, 1.0), LOLOHA(5, 2.0, 1.0, 
 
 @pytest.mark.parametrize("made", MEMBERS, ids=repr)
 def test_histories_keep_to_the_stated_rows(made: Any) -> None:
-    """All histories of three waves; of these codes and bits the second stage differs from the exact chain."""
+    """All histories of three waves; for these codes and bits the second stage differs from the exact chain."""
     assert math.log(made.history_ratio(1)) <= made.one_report_epsilon
     assert math.log(made.history_ratio(3)) <= made.history_epsilon(3)
     assert math.log(made.history_ratio(2, same_changes=True)) <= 2 * float(made.epsilon_forever)
@@ -100,7 +100,7 @@ def test_histories_keep_to_the_stated_rows(made: Any) -> None:
 
 
 def test_histories_of_bits_follow_both_thresholds() -> None:
-    """One wave of a bit: set with p and clear with 1 - p, where set and clear bits are kept unequally often."""
+    """One wave of a bit: set with p and clear with 1 - p; set and clear bits have unequal probabilities to be kept."""
     made = LOUE(3, 2.0, 1.0)
     p, q = made.support_probabilities
     own, other, _ = made._history_law((0,))

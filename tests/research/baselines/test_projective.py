@@ -1,4 +1,4 @@
-"""Projective mechanisms: draws, counts, and the published sampler that breaks its budget."""
+"""Projective mechanisms: draws, counts, and the published sampler, which exceeds its budget."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def counts_of(q: int, t: int) -> np.ndarray:
 
 @pytest.mark.parametrize(("q", "t"), SPACES)
 def test_draws_and_points_are_in_bijection(q: int, t: int) -> None:
-    """Every incident point for one draw of N(t-1), every other point for one of q^(t-1); all at once and one by one."""
+    """One draw of N(t-1) per incident point, one of q^(t-1) per other point; all at once and one by one."""
     total, preferred = point_count(q, t), point_count(q, t - 1)
     incident = value_vectors(np.arange(total), q, t) @ report_vectors(q, t).T % q == 0
     for value in range(total):
@@ -83,7 +83,7 @@ def test_draws_and_points_are_in_bijection(q: int, t: int) -> None:
     [(2, 32), (3, 11), (3, 20), (5, 13), (7, 7), (13, 8), (17, 7), (251, 5), (257, 4), (1621, 4), (65521, 3)],
 )
 def test_large_spaces_are_drawn_side_by_side_as_one_by_one(q: int, t: int) -> None:
-    """Mixed rows, each with the next draw of its kind, the first and the last draw and value among them."""
+    """Mixed rows, each with the next draw of its kind; the first and last draw and value are among them."""
     generator, n = np.random.default_rng(q * t), 400
     total, preferred = point_count(q, t), point_count(q, t - 1)
     included = generator.random(n) < 0.5
@@ -113,7 +113,7 @@ def test_fast_counts_are_the_brute_force_counts(space: tuple[int, int], seed: in
 
 @pytest.mark.parametrize(("q", "t"), [(2, 13), (3, 8), (11, 4), (101, 3), (257, 3)])
 def test_fast_counts_of_large_spaces(q: int, t: int) -> None:
-    """Against comparing, at 40 values; 10^13 reports in all."""
+    """Compared with single comparisons at 40 values; 10^13 reports in all."""
     generator = np.random.default_rng(q)
     points = point_count(q, t)
     histogram = generator.multinomial(10**13, generator.dirichlet(np.full(points, 0.1)))
@@ -134,10 +134,10 @@ def test_counts_beyond_what_a_double_holds_are_refused() -> None:
 
 
 def _starting_over(value: Vector, product: int, q: int) -> dict[Vector, float]:
-    """Law of the published draw of a vector with <u, value> = product, up to a factor.
+    """Return the published draw's distribution of a vector with <u, value> = product, up to a factor.
 
-    All entries are drawn, an all-zero draw starts over, and only then is the entry at the value's first nonzero one set
-    so that the product is met; a vector that has become zero starts over too.
+    All entries are drawn; an all-zero draw starts over. Then the entry at the value's first nonzero one is set so that
+    the product is right. If the vector is zero after this step, the draw also starts over.
     """
     first, law = _first([j for j, entry in enumerate(value) if entry]), dict[Vector, float]()
     for drawn in itertools.product(range(q), repeat=len(value)):
@@ -179,7 +179,7 @@ def test_published_sampler_breaks_its_budget_and_the_laws_catch_it() -> None:
     assert _log_ratio(response.channel()) == pytest.approx(1.0, abs=1e-12)
 
     class Exact:
-        """The mutant's channel, as the law of privacy reads it."""
+        """Channel of the mutant, for the law of privacy."""
 
         implemented_ratio, implemented_epsilon = response.implemented_ratio, response.implemented_epsilon
         privacy, epsilon = response.privacy, response.epsilon
@@ -191,7 +191,7 @@ def test_published_sampler_breaks_its_budget_and_the_laws_catch_it() -> None:
         laws.ratio_keeps_the_budget(Exact(), 1.0)
 
     class Sampled:
-        """The mutant's reports, against the honest channel."""
+        """Reports of the mutant, compared with the honest channel."""
 
         domain, records = response.domain, response.records
         channel, outputs = response.channel, response.outputs
@@ -207,7 +207,7 @@ def test_published_sampler_breaks_its_budget_and_the_laws_catch_it() -> None:
 
 @pytest.mark.parametrize(("k", "q"), [(13, 3), (31, 5), (7, 2)])
 def test_published_sampler_breaks_its_budget_in_three_dimensions(k: int, q: int) -> None:
-    """The rarest point's mass is (q-1)/(q^3-1) of the complement, not 1/q^2; less grave the larger the space."""
+    """The rarest point has mass (q-1)/(q^3-1) of the complement, not 1/q^2; larger spaces are less affected."""
     excess = math.log((q**3 - 1) / (q**3 - q**2))
     assert _log_ratio(_flawed_channel(PGR(k, 1.0, q))) >= 1 + excess - 1e-9
     assert excess > 0.1

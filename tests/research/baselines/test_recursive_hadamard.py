@@ -28,7 +28,7 @@ def test_default_bits() -> None:
 
 @pytest.mark.parametrize("bits", [1, 2, 3, 4])
 def test_collisions_are_uneven(bits: int) -> None:
-    """The likeliest cells of two values: equal in half of the rows for companions, never for others."""
+    """The likeliest cells of two values are equal in half of the rows for companions, and never for others."""
     k = 11
     response = RecursiveHadamard(k, 1.0, bits)
     likely = response.channel().reshape(k, response.rows, -1).argmax(axis=2)
@@ -78,7 +78,7 @@ def test_variance_is_the_second_moment_of_the_channel(bits: int) -> None:
 
 
 def test_default_companions_are_the_mean_over_numberings() -> None:
-    """Average over all values, every other one holding the rest in turn."""
+    """Mean over numberings in which each other value in turn holds the rest."""
     k, bits, f = 6, 3, 0.25
     response = RecursiveHadamard(k, 1.0, bits)
     pairs = [(v, w) for v in range(k) for w in range(k) if v != w]
@@ -115,7 +115,7 @@ def test_one_bit_is_hadamard_encoding() -> None:
 
 
 def _covered(response: RecursiveHadamard, draws: int = 2000) -> tuple[int, int]:
-    """How often the 95% interval of value 0, which nobody holds, covers it when everybody holds its companion 4."""
+    """Return how often the 95% interval of value 0, without holders, covers it when all hold its companion 4."""
     counts = np.zeros(8, dtype=np.int64)
     counts[4] = 3000
     rng, hits = SimulationRandomness(8), 0
@@ -133,7 +133,7 @@ def test_intervals_cover_in_the_worst_case(monkeypatch: pytest.MonkeyPatch) -> N
     assert stats.binom.ppf(5e-7, draws, 0.945) <= hits <= stats.binom.isf(5e-7, draws, 0.955)
 
     def mutant(frequencies: Any, n: int, noise_absent: Any, noise_present: Any) -> dn.Estimate:
-        """Take the companions for spread evenly, whatever the reports say."""
+        """Mutant: companions are taken as evenly spread, whatever the reports are."""
         return dn.Estimate(frequencies, n, 0 * noise_absent + response.variance(0.0, 1), noise_present)
 
     monkeypatch.setattr(module, "Estimate", mutant)
@@ -142,7 +142,7 @@ def test_intervals_cover_in_the_worst_case(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_noise_is_never_outside_its_range() -> None:
-    """Also for one report, and where one value holds everything."""
+    """The same is tested for one report, and if one value has all holders."""
     response = RecursiveHadamard(8, 3.0, 3)
     p, q = map(float, response.response.support_probabilities)
     low, high = 2 * q / (p - q) ** 2, (p + q) / (p - q) ** 2

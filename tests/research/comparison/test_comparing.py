@@ -1,4 +1,4 @@
-"""Comparisons of mechanisms: the same data and seeds, errors as they are defined, and other libraries in a process."""
+"""Comparisons of mechanisms: equal data and seeds, errors by their definitions, and other libraries in a process."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def mine(tmp_path: Path) -> Path:
 
 
 def test_errors_are_those_of_the_formula() -> None:
-    """A mechanism that always errs by .1 and -.1: every metric by hand, and no bias that chance explains."""
+    """A mechanism whose errors are always .1 and -.1: all metrics by hand, and no bias beyond chance."""
     errors = np.array([0.1, -0.1, 0.0])
     shift = Functions(
         "shift", lambda value: value, lambda reports: np.bincount(reports, minlength=3) / 50 + errors, 3, 1
@@ -86,7 +86,7 @@ def test_errors_are_those_of_the_formula() -> None:
 
 
 def test_our_error_is_the_variance_that_the_channel_has() -> None:
-    """Mean squared error over 400 runs within 5 of its standard errors of the exact variance at the mean frequency."""
+    """The mean squared error of 400 runs is within 5 standard errors of the exact variance at the mean frequency."""
     n, grr = 200, GRR(k=3, epsilon=1.0)
     (row,) = compare([candidate("GRR", 3, 1.0)], LAW, 1.0, contributors=n, runs=400, seed=3).rows
     exact = np.mean([grr.variance(f, n) for f in LAW])
@@ -134,7 +134,7 @@ def test_frequencies_are_checked() -> None:
 
 
 def test_another_library_runs_in_a_process_and_is_seeded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By a stub of pure-ldp: its prints do not disturb the answer, and the generators that it draws from are seeded."""
+    """A stub of pure-ldp: its output does not disturb the answer, and its random generators are seeded."""
     package = tmp_path / "pure_ldp" / "frequency_oracles"
     package.mkdir(parents=True)
     for folder in (package, package.parent):

@@ -19,7 +19,7 @@ from tests.research.dealt.deals import collection
 
 @pytest.fixture
 def quota(run: Run) -> Run:
-    """The survey of one question with a dealer: survey.json."""
+    """The survey of one question with a dealer, in survey.json."""
     Path("smoker.json").write_text(schema_text("smoker"))
     made = run(*collection(), "-o", "survey.json")
     assert made.exit_code == 0, made.output
@@ -28,7 +28,7 @@ def quota(run: Run) -> Run:
 
 @pytest.fixture
 def dealt(quota: Run) -> Run:
-    """The same, dealt into the directory shares."""
+    """The same survey, with its deal in the directory shares."""
     result = quota("deal", "survey.json", "--contributors", N, "-o", "shares")
     assert result.exit_code == 0, result.output
     return quota

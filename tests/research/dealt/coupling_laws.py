@@ -1,4 +1,4 @@
-"""Coupled coins by brute force: all pairings, all deals, all reports of a handful of contributors, in rationals."""
+"""Coupled random bits by brute force: all pairings, deals and reports of a few contributors, in rationals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SAY_0, SAY_1, TRUTH = 0, 1, 2
 
 
 def pairings(people: tuple[int, ...]) -> Iterator[list[tuple[int, ...]]]:
-    """Every way to pair people up; with an odd number, one is alone."""
+    """Yield all pairings of people; with an odd number, one is alone."""
     if len(people) % 2:
         for alone in people:
             rest = tuple(i for i in people if i != alone)
@@ -30,7 +30,7 @@ def pairings(people: tuple[int, ...]) -> Iterator[list[tuple[int, ...]]]:
 
 
 def paired_law(n: int, pair: Mapping[Any, Any], single: Mapping[Any, Any]) -> dict[tuple[int, ...], Any]:
-    """Law of n coins: pairs at random, each of law `pair`, whoever is left alone of law `single`."""
+    """Return the distribution of n bits: random pairs with distribution `pair`, a single one with `single`."""
     ways = list(pairings(tuple(range(n))))
     law: dict[tuple[int, ...], Any] = {}
     for coins in itertools.product(single, repeat=n):
@@ -50,7 +50,7 @@ def paired_law(n: int, pair: Mapping[Any, Any], single: Mapping[Any, Any]) -> di
 
 
 def eq_27(k: int, p: Fraction, rho: Fraction) -> dict[tuple[bool, bool], Fraction]:
-    """Eq. (27) by who tells the truth: (k-1) and (k-1)^2 wrong cells added up."""
+    """Return eq. (27), by who tells the truth; the (k-1) and (k-1)^2 wrong cells are summed."""
     q = (1 - p) / (k - 1)
     one = p * q - rho * p * q / (k - 1)
     both = q * q + rho * p * q / (k - 1) ** 2
@@ -63,14 +63,14 @@ def eq_27(k: int, p: Fraction, rho: Fraction) -> dict[tuple[bool, bool], Fractio
 
 
 def signs(n: int) -> dict[tuple[int, ...], Fraction]:
-    """Law of the dealt signs: uniform on the balanced vectors, one 0 if n is odd."""
+    """Return the distribution of dealt signs: uniform on balanced vectors, with one 0 if n is odd."""
     half = n // 2
     vectors = [v for v in itertools.product((-1, 0, 1), repeat=n) if (v.count(1), v.count(-1)) == (half, half)]
     return {v: Fraction(1, len(vectors)) for v in vectors}
 
 
 def threshold_pairs(q: Fraction, p: Fraction, weight: Fraction) -> dict[tuple[int, int], Fraction]:
-    """Law of two types: U below q, below p, above; the peer's from 1 - U, or (1 - weight) from a fresh U."""
+    """Return the distribution of two types: U below q, below p, above; the peer's from 1 - U, or from a fresh U."""
     ends = [Fraction(0), q, p, Fraction(1)]
     cells = sorted({*ends, *(1 - end for end in ends)})
 
@@ -87,7 +87,7 @@ def threshold_pairs(q: Fraction, p: Fraction, weight: Fraction) -> dict[tuple[in
 
 
 def type_law(n: int, q: Fraction, p: Fraction, weight: Fraction) -> dict[tuple[int, ...], Any]:
-    """Law of the types of n contributors."""
+    """Return the distribution of the types of n contributors."""
     return paired_law(n, threshold_pairs(q, p, weight), {SAY_0: 1 - p, SAY_1: q, TRUTH: p - q})
 
 
@@ -96,7 +96,7 @@ def says(type_: int, x: int) -> int:
 
 
 def reports(types: Law, data: tuple[int, ...]) -> dict[tuple[int, ...], Any]:
-    """Law of the reported bits."""
+    """Return the distribution of the reported bits."""
     law: dict[tuple[int, ...], Any] = defaultdict(Fraction)
     for told, weight in types.items():
         law[tuple(map(says, told, data))] += weight
@@ -104,7 +104,7 @@ def reports(types: Law, data: tuple[int, ...]) -> dict[tuple[int, ...], Any]:
 
 
 def kary_reports(k: int, coins: Law, data: tuple[int, ...]) -> dict[tuple[int, ...], Any]:
-    """Law of the reports of who tells the truth by these coins and else lies uniformly."""
+    """Return the distribution of reports: truth by these bits, else a uniform lie."""
     law: dict[tuple[int, ...], Any] = {}
     for said in itertools.product(range(k), repeat=len(data)):
         true = tuple(y == x for y, x in zip(said, data, strict=True))
@@ -113,7 +113,7 @@ def kary_reports(k: int, coins: Law, data: tuple[int, ...]) -> dict[tuple[int, .
 
 
 def tilted(law: Law, p: Fraction, s: Fraction) -> dict[tuple[int, ...], Any]:
-    """Law of truth coins that are true with probability p + R s, by the signs' law."""
+    """Return the distribution of truth bits, true with probability p + R s, over the signs."""
     coins: dict[tuple[int, ...], Any] = defaultdict(Fraction)
     for dealt, weight in law.items():
         for true in itertools.product((True, False), repeat=len(dealt)):
@@ -124,23 +124,23 @@ def tilted(law: Law, p: Fraction, s: Fraction) -> dict[tuple[int, ...], Any]:
 
 
 def moments(law: Law, count: Callable[[tuple[int, ...]], int]) -> tuple[Any, Any]:
-    """Mean and variance of a count."""
+    """Return mean and variance of a count."""
     mean = sum(w * count(y) for y, w in law.items())
     return mean, sum(w * (count(y) - mean) ** 2 for y, w in law.items())
 
 
 def first(reporters: int, value: int) -> Callable[[tuple[int, ...]], int]:
-    """How many of the first reporters say a value."""
+    """Return how many of the first reporters report a value."""
     return lambda said: said[:reporters].count(value)
 
 
 def divergence(one: Mapping[Any, Any], other: Mapping[Any, Any], epsilon: float) -> float:
-    """Hockey-stick divergence."""
+    """Return the hockey-stick divergence."""
     return math.fsum(max(0.0, float(one[y]) - math.exp(epsilon) * float(other.get(y, 0))) for y in one)
 
 
 def largest_ratio(pairs: Iterable[tuple[Any, Any]]) -> float:
-    """Largest ratio of two likelihoods either way, infinite where one of them vanishes."""
+    """Return the largest ratio of two likelihoods in either direction; infinite if one of them is 0."""
     worst = 1.0
     for one, other in pairs:
         if one or other:

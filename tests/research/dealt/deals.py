@@ -1,4 +1,4 @@
-"""A deal in files."""
+"""A deal, stored in files."""
 
 from __future__ import annotations
 

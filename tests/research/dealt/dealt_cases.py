@@ -1,8 +1,8 @@
-"""The dealt mechanisms that the contract suite holds to its laws, and the law of each written down by brute force.
+"""Dealt mechanisms for the contract suite, each with its distribution written down by brute force.
 
-A type is one contributor's share as a tuple of integers, its fields one after another; a report likewise. A case says
-how the types of all contributors are distributed and what a contributor of a type reports: from the declared
-parameters, in floats, sharing nothing with the mechanism but the names of its parameters.
+A type is one contributor's share as a tuple of integers, with its fields one after another. A report is a tuple in the
+same way. A case has the distribution of all contributors' types, and of the reports for each type. Both are computed
+from the declared parameters, in floats; only the parameters' names are shared with the mechanism.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ class DealtCase:
     Parameters
     ----------
     name : str
-        Shown in test ids.
+        Name in test ids.
     build : callable(n, deal_id) -> mechanism
     types : callable(mechanism) -> (types of all contributors, probability), each once
     says : callable(mechanism, type, answer) -> probability of each report
     exact : tuple of int
-        Numbers of contributors at which everything is enumerated.
+        Numbers of contributors with full enumeration.
     shown : int
-        The number at which deals are compared with the law of types.
+        Number of contributors at which deals are compared with the distribution of types.
     large : int
         The number of contributors in simulations, odd.
     view : {"others' shares", "my share"}
-        What the adversary of the first number of `privacy()` knows beside the report.
+        What the adversary in the first number of `privacy()` knows besides the report.
     reached : bool
         Whether that number is the enumerated worst case at the last of `exact`.
     combines : bool
@@ -76,13 +76,13 @@ class DealtCase:
         return mechanism.sizes if hasattr(mechanism, "sizes") else (mechanism.k,)
 
     def answers(self, mechanism: Any) -> list[Any]:
-        """Every answer, or record, of one contributor."""
+        """Return all answers, or records, of one contributor."""
         sizes = self.sizes(mechanism)
         records = list(itertools.product(*map(range, sizes)))
         return records if hasattr(mechanism, "sizes") else [record[0] for record in records]
 
     def data(self, mechanism: Any, most: int = 8) -> list[NDArray[np.int64]]:
-        """Return the answers of all n contributors: every data set up to order, or eight of them."""
+        """Return the answers of all n contributors: all data sets up to order, or eight of them."""
         listed = list(itertools.combinations_with_replacement(self.answers(mechanism), mechanism.n))
         chosen = (
             np.unique(np.linspace(0, len(listed) - 1, most).astype(int)) if len(listed) > most else range(len(listed))
@@ -90,13 +90,13 @@ class DealtCase:
         return [np.array(listed[i], dtype=np.int64) for i in chosen]
 
     def many(self, mechanism: Any) -> NDArray[np.int64]:
-        """Return answers of all n contributors for simulations: the first value of everything for most of them."""
+        """Return answers of n contributors for simulations; most of them hold the first value of each attribute."""
         sizes, rows = self.sizes(mechanism), np.arange(mechanism.n)
         columns = [np.where(rows % (4 + j) == 1, 1 + (rows // 7) % (size - 1), 0) for j, size in enumerate(sizes)]
         return np.stack(columns, axis=1) if hasattr(mechanism, "sizes") else columns[0]
 
     def truth(self, mechanism: Any, data: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the frequencies of every value of every attribute, one after another."""
+        """Return the frequencies of all values of all attributes, one after another."""
         columns = data.reshape(len(data), -1).T
         return np.concatenate(
             [np.bincount(c, minlength=k) / len(data) for c, k in zip(columns, self.sizes(mechanism), strict=True)]
@@ -121,7 +121,7 @@ def normalised(weights: Mapping[Types, float]) -> Iterator[tuple[Types, float]]:
 
 
 def _cap(quota: Any, k: int) -> tuple[float, float]:
-    """Truthfulness of a truth-teller: (p, lie)."""
+    """Return the truthfulness of a truth-teller: (p, lie)."""
     if quota.epsilon_aux is None:
         return 1.0, 0.0
     lie = 1 / (math.exp(quota.epsilon_aux) + k - 1)
@@ -129,7 +129,7 @@ def _cap(quota: Any, k: int) -> tuple[float, float]:
 
 
 def _quota_law(quota: Any, n: int, k: int, minimum: int) -> dict[Row, float]:
-    """R^b on all assignments in which every value is forced on at least `minimum`, R = (e - 1)/(p - lie e)."""
+    """Return R^b for all assignments with at least `minimum` forced on each value; R = (e - 1)/(p - lie e)."""
     truth, lie = _cap(quota, k)
     e = math.exp(quota.epsilon)
     weight = (e - 1) / (truth - lie * e)
@@ -211,14 +211,14 @@ def _batches(epsilon_aux: float | None) -> Callable[[int, str], QuotaBatches]:
 
 
 def _bitwise(n: int, k: int, law: Mapping[Row, float], pack: Callable[[Row], Row]) -> Iterator[tuple[Types, float]]:
-    """Types of k independent bits, each by the law of one bit's types; `pack` makes a share of k types."""
+    """Yield types of k independent bits from the distribution of one bit's types; `pack` makes a share of k types."""
     for bits in itertools.product(law.items(), repeat=k):
         columns = [types for types, _ in bits]
         yield tuple(pack(tuple(c[i] for c in columns)) for i in range(n)), math.prod(w for _, w in bits)
 
 
 def _unary_types(quota: QuotaUnary) -> Iterator[tuple[Types, float]]:
-    """0 say 1, 1 say 0, 2 say the truth: OUE's probabilities, on the assignments that keep both quotas."""
+    """Yield types 0 (report 1), 1 (report 0) and 2 (report the truth), with OUE's probabilities and both quotas."""
     q = 1 / (math.exp(quota.epsilon) + 1)
     odds, (said, denied) = (q, 0.5, 0.5 - q), quota.minima
     law = {
@@ -250,13 +250,13 @@ def _unary(k: int) -> Callable[[int, str], QuotaUnary]:
 
 
 def _sign_types(jrr: Any) -> list[tuple[Types, float]]:
-    """0 minus, 1 plus, 2 unpaired: uniform on the balanced vectors."""
+    """Return types: 0 minus, 1 plus, 2 unpaired; uniform on the balanced vectors."""
     code = {-1: 0, 1: 1, 0: 2}
     return [(tuple((code[s],) for s in signs), float(w)) for signs, w in coupling_laws.signs(jrr.n).items()]
 
 
 def _truthful(jrr: Any, cells: int, type_: int) -> float:
-    """Probability of the truth, p + R s, s^2 = -rho p (1 - p)/(cells - 1)."""
+    """Return the probability of the truth, p + R s, with s^2 = -rho p (1 - p)/(cells - 1)."""
     p, rho = float(jrr.p), float(jrr.rho)
     return p + (-1, 1, 0)[type_] * math.sqrt(-rho * p * (1 - p) / (cells - 1))
 
@@ -271,7 +271,7 @@ def _jrr_says(jrr: Any, type_: Row, x: int) -> dict[Row, float]:
 
 
 def _hashed_says(jrr: JRRLocalHashing, type_: Row, x: int) -> dict[Row, float]:
-    """Every public hash function, and the response to its cell."""
+    """Return the probability of each report: over all public hash functions, by the response to the cell."""
     parameters, weights = jrr.hashes.members()
     cells = jrr.hashes.hash(np.full(len(weights), x), *parameters)
     law: dict[Row, float] = {}
@@ -282,7 +282,7 @@ def _hashed_says(jrr: JRRLocalHashing, type_: Row, x: int) -> dict[Row, float]:
 
 
 def _coupled_types(coupled: ReportCoupledRR) -> list[tuple[Types, float]]:
-    """0 say 0, 1 say 1, 2 say the truth: by U and the peer's 1 - U."""
+    """Return types 0 (report 0), 1 (report 1) and 2 (report the truth), by U and the peer's 1 - U."""
     p = Fraction(coupled.p)
     law = coupling_laws.type_law(coupled.n, 1 - p, p, Fraction(coupled.weight))
     return [(tuple((t,) for t in types), float(w)) for types, w in law.items()]
@@ -359,7 +359,7 @@ DEALT_CASES: list[DealtCase] = [
 
 
 def report_states(mechanism: Any, reports: Iterable[Row]) -> dict[Row, tuple[Row, int]]:
-    """Return what one report adds to the collector's counters, and to the number of reports."""
+    """Return the effect of one report on the collector's counters and on the number of reports."""
     states = {}
     for report in reports:
         aggregate = mechanism.aggregate(batch(mechanism.report_type, mechanism.report_fields, [report]))
@@ -380,12 +380,12 @@ def arrays(fields: Sequence[Any], rows: Sequence[Row]) -> list[NDArray[Any]]:
 
 
 def batch(make: Callable[..., Any], fields: Sequence[Any], rows: Sequence[Row], *first: Any) -> Any:
-    """Return rows of integers as reports, or with a deal's id first as shares."""
+    """Return rows of integers as reports, or as shares with a deal's id."""
     return make(*first, *arrays(fields, rows))
 
 
 def rows_of(columns: Iterable[NDArray[Any]], n: int) -> list[Row]:
-    """Return the rows of integers of some fields."""
+    """Return some fields as rows of integers."""
     table = np.concatenate([np.asarray(c, np.int64).reshape(n, math.prod(c.shape[1:])) for c in columns], axis=1)
     return [tuple(row) for row in table.tolist()]
 
@@ -397,9 +397,9 @@ def state_law(
     reporters: int,
     known: dict[Row, tuple[Row, int]] | None = None,
 ) -> dict[tuple[Row, int], float]:
-    """Return the law of the collector's counters and number of reports when the first `reporters` of all report.
+    """Return the distribution of the collector's counters and number of reports after the first `reporters` reports.
 
-    `known` keeps what each report adds to them from one call to the next.
+    `known` caches the effect of each report between calls.
     """
     known = {} if known is None else known
     listed = [tuple(x) if np.ndim(x) else int(x) for x in data[:reporters]]

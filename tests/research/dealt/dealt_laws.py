@@ -1,4 +1,4 @@
-"""The laws of dealt mechanisms: functions that raise AssertionError when one is broken. The mutants call the same."""
+"""Laws of dealt mechanisms: functions that raise AssertionError for a broken law. The mutants call them as well."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def columns_of(reports: Any) -> tuple[NDArray[Any], ...]:
 
 
 def estimated(mechanism: Any, aggregate: Any) -> NDArray[np.float64]:
-    """Return the estimated frequencies of every value of every attribute, one after another."""
+    """Return the estimated frequencies of all values of all attributes, one after another."""
     estimate = mechanism.estimate(aggregate)
     parts = [estimate] if hasattr(estimate, "frequencies") else list(estimate.values())
     return np.concatenate([part.frequencies for part in parts])
@@ -77,7 +77,7 @@ def is_data(case: DealtCase, mechanism: Any) -> None:
 
 
 def shares_match_their_declaration(case: DealtCase, mechanism: Any, rng: Any) -> None:
-    """`share_fields` and `report_fields` tell what deals and reports are; shares can be sliced, rebuilt and used."""
+    """Check that `share_fields` and `report_fields` describe deals and reports, and that shares can be sliced."""
     n = mechanism.n
     shares = mechanism.deal(n, rng)
     assert len(shares) == n
@@ -130,7 +130,7 @@ def shares_survive_parquet(mechanism: Any, directory: Path) -> None:
 
 
 def _fits(observed: Mapping[Any, int], law: Mapping[Any, float], tests: int) -> None:
-    """Chi-squared of counts against a law, at the family-wise error over so many tests."""
+    """Test counts against a distribution by chi-squared, at the family-wise error over this many tests."""
     draws = sum(observed.values())
     assert observed.keys() <= {key for key, w in law.items() if w > 0}, "an outcome of probability zero occurred"
     listed = [key for key, w in law.items() if w > 0]
@@ -140,7 +140,7 @@ def _fits(observed: Mapping[Any, int], law: Mapping[Any, float], tests: int) -> 
 
 
 def deals_follow_the_law(case: DealtCase, mechanism: Any, draws: int = 1500, seed: int = 3) -> None:
-    """Chi-squared of whole deals against the law of types of all contributors."""
+    """Test whole deals against the distribution of all types by chi-squared."""
     rng, observed = dn.SimulationRandomness(seed), Counter[tuple[Row, ...]]()
     for _ in range(draws):
         observed[tuple(rows_of(fields_of(mechanism, mechanism.deal(mechanism.n, rng)), mechanism.n))] += 1
@@ -148,7 +148,7 @@ def deals_follow_the_law(case: DealtCase, mechanism: Any, draws: int = 1500, see
 
 
 def contributors_follow_their_shares(case: DealtCase, mechanism: Any, draws: int = 1000, seed: int = 4) -> None:
-    """Chi-squared of the reports of each share and answer."""
+    """Test the reports for each share and answer by chi-squared."""
     rng, observed = dn.SimulationRandomness(seed), defaultdict[tuple[Row, Any], Counter[Any]](Counter)
     answers, states = case.answers(mechanism), dict[Row, tuple[Row, int]]()
     for i in range(draws):
@@ -172,7 +172,7 @@ def contributors_follow_their_shares(case: DealtCase, mechanism: Any, draws: int
 
 
 def simulated_aggregates_follow_the_law(case: DealtCase, mechanism: Any, draws: int = 1000, seed: int = 5) -> None:
-    """Chi-squared of `simulate_aggregate` against the enumerated law of the counters."""
+    """Test `simulate_aggregate` against the enumerated distribution of the counters by chi-squared."""
     rng, listed = dn.SimulationRandomness(seed), case.data(mechanism)
     chosen, known = (listed[0], listed[len(listed) // 2]), dict[Any, Any]()
     for data in chosen:
@@ -184,7 +184,7 @@ def simulated_aggregates_follow_the_law(case: DealtCase, mechanism: Any, draws: 
 
 
 def _variance(mechanism: Any, data: NDArray[np.int64], reporters: int, f: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the stated variance of every estimate; nan where the mechanism states none for such data."""
+    """Return the stated variance of each estimate, or nan if the mechanism states none for these data."""
     if hasattr(mechanism, "sizes"):
         attribute = np.repeat(np.arange(len(mechanism.sizes)), mechanism.sizes)
         if reporters < mechanism.n:
@@ -199,7 +199,7 @@ def _variance(mechanism: Any, data: NDArray[np.int64], reporters: int, f: NDArra
 
 
 def estimates_are_exact(case: DealtCase, mechanism: Any) -> None:
-    """E f^ = f and Var f^ = variance(f), by enumeration, for all contributors and after drop-outs."""
+    """Check E f^ = f and Var f^ = variance(f) by enumeration, for all contributors and after drop-outs."""
     checked, known = 0, dict[Any, Any]()
     for reporters, data in itertools.product((mechanism.n, mechanism.n - 1), case.data(mechanism)):
         law = state_law(case, mechanism, data, reporters, known)
@@ -221,7 +221,7 @@ def estimates_are_exact(case: DealtCase, mechanism: Any) -> None:
 
 
 def _near(case: DealtCase, mechanism: Any, found: NDArray[np.float64], data: Any, reporters: int, tests: int) -> None:
-    """Mean (t) and variance (normal) of estimates against the truth and the stated variance."""
+    """Test mean (t) and variance (normal) of estimates against the truth and the stated variance."""
     draws, wide = found.shape
     truth = case.truth(mechanism, data[:reporters])
     level = FAMILY_WISE_ERROR / (2 * wide * tests)
@@ -236,7 +236,7 @@ def _near(case: DealtCase, mechanism: Any, found: NDArray[np.float64], data: Any
 
 
 def estimates_of_many(case: DealtCase, mechanism: Any, draws: int = 250, seed: int = 6) -> None:
-    """The whole protocol, its drop-outs, and `simulate_aggregate`, for many contributors."""
+    """Test the whole protocol, its drop-outs, and `simulate_aggregate` for many contributors."""
     rng, data, n = dn.SimulationRandomness(seed), case.many(mechanism), mechanism.n
     for reporters in (n, n - n // 5):
         found = []
@@ -252,7 +252,7 @@ def estimates_of_many(case: DealtCase, mechanism: Any, draws: int = 250, seed: i
 
 
 def worst_case(case: DealtCase, mechanism: Any) -> float:
-    """Largest log ratio of the likelihoods of two answers, to who sees the report and, by `view`, shares."""
+    """Return the largest log ratio of two answers' likelihoods, given the report and (by `view`) shares."""
     seen: dict[Any, dict[Any, float]] = defaultdict(lambda: defaultdict(float))
     answers = case.answers(mechanism)
     for types, weight in case.types(mechanism):
@@ -270,7 +270,7 @@ def worst_case(case: DealtCase, mechanism: Any) -> float:
 
 
 def keeps_its_guarantee(case: DealtCase, mechanism: Any) -> None:
-    """The first number of `privacy()` is not below the enumerated worst case, nor above it where it is reached."""
+    """Check that `privacy()`'s first number is at least the enumerated worst case, and equal if it is reached."""
     guarantee = mechanism.privacy()
     first = guarantee.trust_models[0]
     assert "shares" in first.view
@@ -315,7 +315,7 @@ def deals_do_not_mix(case: DealtCase, mechanism: Any) -> None:
 
 
 def deals_combine(case: DealtCase, mechanism: Any) -> None:
-    """Several deals weigh by their reporters, which is what keeps the combination unbiased."""
+    """Check that several deals are weighted by their reporters, which keeps the combination unbiased."""
     rng = dn.SimulationRandomness(8)
     other = case.build(mechanism.n + 10, "another")
     data = case.many(mechanism)
@@ -339,7 +339,7 @@ def deals_combine(case: DealtCase, mechanism: Any) -> None:
 
 
 def refuses(error: type[Exception] | tuple[type[Exception], ...], act: Any, message: str = "") -> None:
-    """Assert that an act raises this error; anything else it raises shows as itself."""
+    """Assert that an action raises this error; other errors are not caught."""
     caught = None
     try:
         act()
@@ -399,7 +399,7 @@ def refuses_bad_answers(case: DealtCase, mechanism: Any) -> None:
 
 
 def collector_takes_no_shares(mechanism: Any, rng: Any) -> None:
-    """Neither method of collector and analyst has room for shares, and shares are no reports."""
+    """Check that methods of collector and analyst have no parameter for shares, and that shares are not reports."""
     assert list(inspect.signature(mechanism.aggregate).parameters) == ["reports"]
     assert list(inspect.signature(mechanism.estimate).parameters) == ["aggregate"]
     refuses((TypeError, ValueError, dn.DeniableError), lambda: mechanism.aggregate(mechanism.deal(mechanism.n, rng)))

@@ -1,6 +1,6 @@
-"""Joint randomised response by brute force: every grouping, every deal, every coin, every answer, in rationals.
+"""Joint randomised response by brute force: all groupings, deals, random bits and answers, in rationals.
 
-Nothing here knows a closed form: pairs follow the published truth table, signs and C the published server scheme.
+No closed form is used here: pairs follow the published truth table, and signs and C the published server scheme.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ Likelihoods = dict[Hashable, list[Fraction]]
 
 
 class Deal(NamedTuple):
-    """The signs and the truth coins of all contributors; 0 is the one attacked."""
+    """Signs and truth bits of all contributors; contributor 0 is attacked."""
 
     signs: Vector
     coins: Vector
 
 
 def groupings(members: Vector) -> Iterator[list[Vector]]:
-    """Every way to split the members into pairs; with an odd number of them one is alone."""
+    """Yield all ways to split the members into pairs; with an odd number, one of them is alone."""
     if not members:
         yield []
         return
@@ -38,7 +38,7 @@ def groupings(members: Vector) -> Iterator[list[Vector]]:
 
 
 def pair_table(p: Fraction, rho: Fraction) -> dict[Vector, Fraction]:
-    """Table 2 of the paper."""
+    """Return Table 2 of the paper."""
     q = 1 - p
     return {
         (1, 1): p * p + rho * p * q,
@@ -49,7 +49,7 @@ def pair_table(p: Fraction, rho: Fraction) -> dict[Vector, Fraction]:
 
 
 def truth_law(n: int, p: Fraction, rho: Fraction, *, peer: int | None = None) -> Law:
-    """P(truth coins of all), over uniformly random groupings; with `peer`, given that 0 is paired with that one."""
+    """Return P(truth bits of all) over uniformly random groupings; with `peer`, given that 0 is paired with it."""
     table = pair_table(p, rho)
     listed = [groups for groups in groupings(tuple(range(n))) if peer is None or (0, peer) in groups]
     law: Law = {}
@@ -66,7 +66,7 @@ def truth_law(n: int, p: Fraction, rho: Fraction, *, peer: int | None = None) ->
 
 
 def sign_law(n: int, *, peer: int | None = None) -> Law:
-    """P(signs of all) when the dealer pairs at random and gives opposite signs; 0 to who is alone."""
+    """Return P(signs of all) if the dealer pairs at random with opposite signs; an unpaired contributor has 0."""
     listed = [groups for groups in groupings(tuple(range(n))) if peer is None or (0, peer) in groups]
     law: Law = {}
     for groups in listed:
@@ -81,14 +81,14 @@ def sign_law(n: int, *, peer: int | None = None) -> Law:
 
 
 def truth_given_sign(p: Fraction, s: Fraction, sign: int) -> Fraction:
-    """P(C + R > 0), eqs. (25) and (26)."""
+    """Return P(C + R > 0), eqs. (25) and (26)."""
     q = 1 - p
     draws = {Fraction(3, 2): p - s, Fraction(1, 2): s, Fraction(-1, 2): s, Fraction(-3, 2): q - s}
     return sum((weight for c, weight in draws.items() if c + sign > 0), Fraction(0))
 
 
 def signed_truth_law(n: int, p: Fraction, s: Fraction, *, peer: int | None = None) -> dict[Deal, Fraction]:
-    """P(signs, truth coins) of the server scheme."""
+    """Return P(signs, truth bits) of the server scheme."""
     law = {}
     for signs, weight in sign_law(n, peer=peer).items():
         truths = [truth_given_sign(p, s, sign) for sign in signs]
@@ -100,7 +100,7 @@ def signed_truth_law(n: int, p: Fraction, s: Fraction, *, peer: int | None = Non
 
 
 def all_reports(law: Law, theta: Fraction) -> Likelihoods:
-    """[P(all reports | x_0 = 0), P(... | x_0 = 1)] when the other answers are 1 with probability theta."""
+    """Return [P(all reports | x_0 = 0), P(... | x_0 = 1)] if other answers are 1 with probability theta."""
     n = len(next(iter(law)))
     result: Likelihoods = {}
     for others in itertools.product((0, 1), repeat=n - 1):
@@ -114,7 +114,7 @@ def all_reports(law: Law, theta: Fraction) -> Likelihoods:
 
 
 def my_report_and(law: dict[Deal, Fraction], seen: Callable[[Deal], Hashable]) -> Likelihoods:
-    """Likelihoods of my report and what `seen` shows of the deal, other reports ignored."""
+    """Return likelihoods of my report and of the part of the deal that `seen` shows, without other reports."""
     result: Likelihoods = {}
     for deal, weight in law.items():
         for mine in (0, 1):
@@ -124,12 +124,12 @@ def my_report_and(law: dict[Deal, Fraction], seen: Callable[[Deal], Hashable]) -
 
 
 def without_signs(law: Law) -> dict[Deal, Fraction]:
-    """The truth coins as a law with no signs to see."""
+    """Return the truth bits as a distribution without visible signs."""
     return {Deal((), coins): weight for coins, weight in law.items()}
 
 
 def worst_epsilon(likelihoods: Likelihoods) -> float:
-    """Largest |ln likelihood ratio| over everything that can be seen."""
+    """Return the largest |ln likelihood ratio| over all possible views."""
     worst = 0.0
     for zero, one in likelihoods.values():
         if zero == one == 0:
@@ -141,7 +141,7 @@ def worst_epsilon(likelihoods: Likelihoods) -> float:
 
 
 def hockey_stick(likelihoods: Likelihoods, epsilon: float) -> float:
-    """delta(epsilon): largest excess of one answer's law over e^epsilon times the other's."""
+    """Return delta(epsilon): the largest excess of one answer's distribution over e^epsilon times the other's."""
     ratio = math.exp(epsilon)
     up = math.fsum(max(0.0, float(one) - ratio * float(zero)) for zero, one in likelihoods.values())
     down = math.fsum(max(0.0, float(zero) - ratio * float(one)) for zero, one in likelihoods.values())
@@ -149,7 +149,7 @@ def hockey_stick(likelihoods: Likelihoods, epsilon: float) -> float:
 
 
 def count_law(law: Law, data: Vector, reporters: int | None = None) -> dict[int, Fraction]:
-    """P(number of reported ones) among the first `reporters` contributors."""
+    """Return P(number of reported ones) among the first `reporters` contributors."""
     result: dict[int, Fraction] = {}
     for coins, weight in law.items():
         ones = sum(x if coin else 1 - x for x, coin in list(zip(data, coins, strict=True))[:reporters])

@@ -1,7 +1,7 @@
-"""Helpers that shuffle two values many times and write down what they know: started by mpc/test_splitting.
+"""Helpers that shuffle two values many times and write their knowledge to a file; mpc/test_splitting starts them.
 
-Each writes its pieces at place 0, then, deal by deal and group by group, whether the permutation is the
-swap, or -1 if it was not told.
+Each helper writes its pieces at place 0. Then it writes for each deal and group whether the permutation is the swap, or
+-1 if the helper does not know it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ DEALS = 200
 
 
 async def deal_and_note(session: Session, plan: Plan) -> Shares:
-    """Shuffle (0, 1) as often as DEALS says."""
+    """Shuffle (0, 1) DEALS times."""
     assert plan.n == 2
     told: list[int] = []
     tell = Session.tell

@@ -1,4 +1,4 @@
-"""The law of quota randomised response by brute force over all assignments of types, for a handful of contributors."""
+"""Distribution of quota randomised response, by brute force over all type assignments of a few contributors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def tables_of(quota: QuotaRR) -> QuotaTables:
 
 
 def implemented_weight(tables: QuotaTables) -> Weight:
-    """The integers that deals are drawn from, per assignment: f(a_0) a_0! ... g(b) b!, exact."""
+    """Return the exact integers from which deals are drawn, per assignment: f(a_0) a_0! ... g(b) b!."""
 
     def weight(counts: tuple[int, ...]) -> Fraction:
         product = tables.truth.weight(counts[-1]) * math.factorial(counts[-1])
@@ -41,16 +41,16 @@ def counts_of(types: tuple[int, ...], k: int) -> tuple[int, ...]:
 
 
 def says(type_: int, x: int, y: int, k: int, truth: Any, lie: Any) -> Any:
-    """P(report y | type, truth x)."""
+    """Return P(report y | type, truth x)."""
     if type_ < k:
         return int(type_ == y)
     return truth if x == y else lie
 
 
 def worst_ratio(n: int, k: int, weight: Weight, truth: Any = 1, lie: Any = 0) -> Any:
-    """Largest likelihood ratio of one's answer to who sees one's report and the types of all others.
+    """Return the largest likelihood ratio of my answer for an adversary who sees my report and all other types.
 
-    Given those types, the reports and data of the others say nothing more.
+    Given these types, the reports and data of the others add no information.
     """
     worst: Any = 0
     for others in itertools.product(range(k + 1), repeat=n - 1):
@@ -65,14 +65,14 @@ def worst_ratio(n: int, k: int, weight: Weight, truth: Any = 1, lie: Any = 0) ->
 
 
 def assignments(n: int, k: int, weight: Weight) -> Iterator[tuple[tuple[int, ...], float]]:
-    """Every assignment with its probability."""
+    """Return all assignments with their probabilities."""
     listed = [(types, weight(counts_of(types, k))) for types in itertools.product(range(k + 1), repeat=n)]
     total = sum(w for _, w in listed)
     return ((types, float(w / total)) for types, w in listed if w)
 
 
 def count_law(quota: QuotaRR, data: tuple[int, ...], v: int, reporters: int) -> list[float]:
-    """P(I_v = i), i = 0..reporters, when the first `reporters` contributors report."""
+    """Return P(I_v = i), i = 0..reporters, when the first `reporters` contributors report."""
     truth, lie = quota.truthfulness
     law = [0.0] * (reporters + 1)
     for types, probability in assignments(quota.n, quota.k, ideal_weight(quota.k, quota.a0, float(quota.weight))):

@@ -1,4 +1,4 @@
-"""Dealt coins on the command line: who gets which file, and what is refused."""
+"""Dealt shares on the command line: files for each actor, and refusals."""
 
 from __future__ import annotations
 

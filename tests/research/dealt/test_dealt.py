@@ -1,4 +1,4 @@
-"""Every dealt mechanism, every law; and no registered mechanism that neither suite lists."""
+"""All laws for all dealt mechanisms; each registered mechanism is in one of the two suites."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OWN_SUITES = {
     "HeavyHitters": "unit/oracles/sketch/test_heavy_hitters.py",
     "OCMS": "unit/oracles/sketch/test_ocms.py",
 }
-"""Mechanisms that the plain suite does not list, and the tests that they have instead."""
+"""Mechanisms that the plain suite does not list, with their own tests."""
 
 
 # ---------------------------------------------------------------- completeness

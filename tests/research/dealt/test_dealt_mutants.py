@@ -1,4 +1,4 @@
-"""Deliberately broken dealt mechanisms: each must fail the law that is there to catch it."""
+"""Deliberately broken dealt mechanisms: each must fail the law that should catch it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BY_NAME = {case.name: case for case in DEALT_CASES}
 
 
 class Mutant:
-    """An honest mechanism but for what a subclass changes."""
+    """An honest mechanism, except for changes in a subclass."""
 
     def __init__(self, honest: Any) -> None:
         self.honest = honest
@@ -32,14 +32,14 @@ class Mutant:
 
 
 class IndependentDealer(Mutant):
-    """Deals each contributor a share with the right law, independently of all others: quotas and pairs are lost."""
+    """Deal shares with the right distribution but independently, so that quotas and pairs are lost."""
 
     def deal(self, n: int, rng: Any) -> Any:
         return Shares.joined([self.honest.deal(n, rng)[i] for i in range(n)])
 
 
 class SortedDealer(Mutant):
-    """Deals the right numbers of each type, but in order."""
+    """Deal the right numbers of each type, but in order."""
 
     def deal(self, n: int, rng: Any) -> Any:
         shares = self.honest.deal(n, rng)
@@ -49,14 +49,14 @@ class SortedDealer(Mutant):
 
 
 class DeafContributor(Mutant):
-    """Contributors who use a share of their own making."""
+    """Contributors who use a share that they made themselves."""
 
     def randomize(self, inputs: Any, shares: Any, rng: Any) -> Any:
         return self.honest.randomize(inputs, self.honest.deal(self.honest.n, rng)[: len(shares)], rng)
 
 
 class AnyDeal(Mutant):
-    """Contributors who take shares of whatever deal."""
+    """Contributors who accept shares of any deal."""
 
     def randomize(self, inputs: Any, shares: Any, rng: Any = None) -> Any:
         mine = shares if not hasattr(shares, "deal_id") else dataclasses.replace(shares, deal_id=self.honest.deal_id)
@@ -64,7 +64,7 @@ class AnyDeal(Mutant):
 
 
 class MiscountingCollector(Mutant):
-    """Counts one more of the first value."""
+    """Count one more report of the first value."""
 
     def aggregate(self, reports: Any) -> Any:
         honest = self.honest.aggregate(reports)
@@ -74,14 +74,14 @@ class MiscountingCollector(Mutant):
 
 
 class ForgetfulCollector(Mutant):
-    """Drops the last report of every batch."""
+    """Drop the last report of each batch."""
 
     def aggregate(self, reports: Any) -> Any:
         return self.honest.aggregate(laws.take(reports, slice(0, -1)))
 
 
 class LoudSimulation(Mutant):
-    """Simulates with the noise of independent shares."""
+    """Simulate with the noise of independent shares."""
 
     def simulate_aggregate(self, *arguments: Any) -> Any:
         *counts, rng = arguments

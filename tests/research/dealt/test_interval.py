@@ -1,4 +1,4 @@
-"""How often intervals of dealt mechanisms contain the truth, by the exact distribution of what is reported."""
+"""Coverage of intervals of dealt mechanisms, by the exact distribution of the reports."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _benchmarks_importable(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 6.0])
 @pytest.mark.parametrize("n", [2, 5, 20, *(pytest.param(many, marks=pytest.mark.long) for many in (100, 2000))])
 def test_intervals_of_every_mechanism(n: int, epsilon: float) -> None:
-    """Eight mechanisms, both targets, shares 0 to 1: before, 7 of the 16 rows at n = 20, epsilon 6 were below."""
+    """Eight mechanisms, both targets, shares 0 to 1. Once, 7 of 16 rows at n = 20 and epsilon 6 covered too little."""
     from benchmarks.dealt_intervals import measured
 
     rows = list(measured((n,), (epsilon,)))
@@ -61,7 +61,7 @@ def test_a_low_row_fails_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_jrr_of_a_hundred_is_no_wider_than_all_there_is(target: Target) -> None:
-    """Before, the interval for the population was up to 16 wide: the tangent to a variance that bends."""
+    """The population's interval was once up to 16 wide, by the tangent to a curved variance."""
     jrr = JRR.optimal(100, 0.1, 0, 0)
     assert jrr.correlation < -0.9
     for count in range(101):
@@ -74,7 +74,7 @@ def test_jrr_of_a_hundred_is_no_wider_than_all_there_is(target: Target) -> None:
 
 
 def test_ends_are_the_outermost_of_all_that_are_not_rejected() -> None:
-    """With all coupled and p near 1/2 more holders may mean fewer supports: every number of holders is tried."""
+    """If all are coupled and p is near 1/2, more holders may mean fewer supports: all numbers are tried."""
     jrr = JRR(0.501, 1 - 1 / 0.501, 20)
     law = jrr._support_law(20, 20)
     for count in range(8, 13):
@@ -87,7 +87,7 @@ def test_ends_are_the_outermost_of_all_that_are_not_rejected() -> None:
 
 @pytest.mark.parametrize(("epsilon", "count"), [(0.002, 0), (6.0, 60), (6.0, 3000)])
 def test_many_contributors(epsilon: float, count: int) -> None:
-    """Of 6,000, too many for every assignment to pairs to be counted: coverage, and the distribution itself."""
+    """6,000 contributors, too many to count all assignments to pairs: coverage, and the distribution itself."""
     from benchmarks.dealt_intervals import by_signs, estimated
 
     n = 6000
@@ -107,7 +107,7 @@ def test_many_contributors(epsilon: float, count: int) -> None:
 
 
 def test_the_start_is_the_least_unlikely_frequency() -> None:
-    """Far outside [0, 1] an estimate is least unlikely near 1/2, where the noise is large, not at the nearest end."""
+    """An estimate far outside [0, 1] is least unlikely near 1/2, where the noise is large, not at the nearest end."""
     jrr = JRR.optimal(100_000, 0.001, 0, 0)
     for target in TARGETS:
         lower, upper = jrr.estimate(Aggregate(jrr, np.array([49_800, 50_200]), 100_000)).interval(target=target)
@@ -118,7 +118,7 @@ def test_the_start_is_the_least_unlikely_frequency() -> None:
 
 
 def _types_of_reporters(quota: QuotaRR, reporters: int) -> list[tuple[int, Pmf]]:
-    """P(b, a) among the reporters, by hypergeometric draws from every deal."""
+    """Return P(b, a) among the reporters, by hypergeometric draws from each deal."""
     from benchmarks.dealt_intervals import choose, mixed, quota_types
 
     parts: dict[int, list[tuple[float, Pmf]]] = {}
@@ -142,7 +142,7 @@ def _least(setting: Setting, n: int, shares: tuple[float, ...] = (0.0, 0.003, 0.
 
 @pytest.mark.parametrize(("epsilon", "n", "reporters"), [(6.0, 20, 14), (1.0, 20, 14), (1.0, 30, 29), (0.1, 20, 5)])
 def test_after_drop_outs(epsilon: float, n: int, reporters: int) -> None:
-    """Before, .90 at epsilon 6: score bounds."""
+    """Score bounds once covered .90 at epsilon 6."""
     from benchmarks.dealt_intervals import Setting, by_types
 
     quota = QuotaRR(epsilon, n)
@@ -186,7 +186,7 @@ def test_coupled_reports_after_drop_outs(epsilon: float) -> None:
 
 @pytest.mark.parametrize(("epsilon", "cap", "n"), [(1.0, 6.0, 20), (0.1, 1.0, 20), (5.0, 6.0, 20), (1.0, 6.0, 100)])
 def test_under_a_cap(epsilon: float, cap: float, n: int) -> None:
-    """Before, the answers of truth-tellers under a cap were taken for normal however few were random."""
+    """Once, truth-tellers' answers under a cap were taken as normal even if few of them were random."""
     from benchmarks.dealt_intervals import Setting, binomial, estimated, hypergeometric, mixed, quota_types, summed
 
     quota = QuotaRR(epsilon, n, epsilon_aux=cap)
@@ -212,7 +212,7 @@ def test_under_a_cap(epsilon: float, cap: float, n: int) -> None:
     [(6.0, 40, 5, 0), (1.0, 20, 5, None), (1.0, 6, 10, None), (0.5, 4, 10, None), (6.0, 20, 1, 0)],
 )
 def test_batches(epsilon: float, size: int, batches: int, minimum: int | None) -> None:
-    """Holders spread over all batches, or first to come; before, .89 at epsilon 6."""
+    """Holders are spread over all batches, or come first; the coverage was once .89 at epsilon 6."""
     from benchmarks.dealt_intervals import Setting, by_types, quota_types, summed
 
     quota = QuotaBatches(epsilon, size, batches, minimum)
@@ -240,7 +240,7 @@ def test_batches(epsilon: float, size: int, batches: int, minimum: int | None) -
 
 @pytest.mark.parametrize(("epsilon", "sizes"), [(6.0, (20, 20)), (1.0, (20, 10)), (0.1, (20, 20)), (1.0, (100, 60))])
 def test_several_deals(epsilon: float, sizes: tuple[int, int]) -> None:
-    """Before, .89 at epsilon 6 and .91 at 1: Wald's interval."""
+    """Wald's interval once covered .89 at epsilon 6 and .91 at 1."""
     from benchmarks.dealt_intervals import quota_setting
 
     settings = [quota_setting(epsilon, n, 2) for n in sizes]
@@ -276,7 +276,7 @@ def test_several_deals(epsilon: float, sizes: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize(("epsilon", "sizes"), [(6.0, (20, 20)), (1.0, (20, 10)), (1.0, (100, 60))])
 def test_differences(epsilon: float, sizes: tuple[int, int]) -> None:
-    """Two collections of one question: before, .90 at epsilon 6, from score intervals of the tangent."""
+    """Two collections of one question: score intervals of the tangent once covered .90 at epsilon 6."""
     from benchmarks.dealt_intervals import quota_setting
 
     settings = [quota_setting(epsilon, n, 2) for n in sizes]
@@ -326,7 +326,7 @@ def test_hashed_answers() -> None:
 
 
 def test_ends_of_several_deals_share_what_may_fail() -> None:
-    """Half of the tail for each of two deals, weighted by their reports; sums with others know that they are few."""
+    """Two deals get half of the tail each, weighted by reports; sums with others know that they are few."""
     deals = [QuotaRR(6.0, n, deal_id=str(n)) for n in (20, 30)]
     parts = [Aggregate(deal, np.array([7, n - 7]), n) for deal, n in zip(deals, (20, 30), strict=True)]
     combined = combine_deals(parts)

@@ -1,4 +1,4 @@
-"""What a plan says about mechanisms with a dealer: apart from the others, with their trust, never recommended."""
+"""Plans for mechanisms with a dealer: listed apart, with their trust, and never recommended."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_rows_of_one_attribute() -> None:
 
 
 def test_numbers_are_those_of_the_contract() -> None:
-    """A dealer's variance at f = .05 is .071 of randomised response's at epsilon = .5, n = 10,000."""
+    """A dealer has .071 of randomised response's variance at f = .05, epsilon = .5, n = 10,000."""
     row, jrr = dealt_rows((2,), 0.5, 10_000, frequency=0.05)
     assert (row.name, row.note) == ("QuotaRR", TRUST)
     plain = math.exp(0.5) / (math.exp(0.5) - 1) ** 2 / 10_000
@@ -40,7 +40,7 @@ def test_numbers_are_those_of_the_contract() -> None:
 
 
 def test_jrr_is_shown_with_what_its_epsilon_leaves_out() -> None:
-    """At nominal .1 somebody who knows everybody else's data has .338 at delta = 1e-6 (n = 10,000, five colluders)."""
+    """At nominal .1, an adversary who knows all other data has .338 at delta = 1e-6 (n = 10,000, five colluders)."""
     _, jrr = dealt_rows((2,), 0.1, 10_000)
     assert jrr.name == "JRR"
     assert "epsilon = 0.1 only against who reads one report and 5 colluders' shares" in jrr.note

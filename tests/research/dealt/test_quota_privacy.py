@@ -1,4 +1,4 @@
-"""Pure epsilon against all other data and all other types, by enumeration; and what breaks it."""
+"""Pure epsilon against all other data and all other types, by enumeration; and mutants that break it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_worst_case_of_the_capped_law(n: int, k: int, a0: int) -> None:
 @pytest.mark.parametrize("epsilon_aux", [None, 2.0])
 @pytest.mark.parametrize(("n", "a0"), [(3, 1), (4, 1), (5, 2)])
 def test_all_reports_given_all_other_data(n: int, a0: int, epsilon_aux: float | None) -> None:
-    """P(all reports | all data) for every two neighbouring data sets: never beyond epsilon."""
+    """P(all reports | all data) for all pairs of neighbouring data sets never exceeds epsilon."""
     quota = QuotaRR(1.0, n, a0, epsilon_aux=epsilon_aux)
     truth, lie = quota.truthfulness
     deals = list(assignments(n, 2, ideal_weight(2, a0, float(quota.weight))))
@@ -84,7 +84,7 @@ def test_fixed_quotas_have_no_bound() -> None:
 
 
 def test_a_cut_at_a_positive_number_of_truth_tellers_has_no_bound() -> None:
-    """Mutant: deals with no truth-teller at all are thrown away."""
+    """Mutant: deals without truth-tellers are discarded."""
     ideal = ideal_weight(2, 1, 1.7)
     assert worst_ratio(5, 2, lambda counts: ideal(counts) if counts[2] >= 1 else 0.0) == math.inf
     # A cut from above is harmless.

@@ -1,4 +1,4 @@
-"""The rows of the quota mechanisms' guarantee, each against the enumerated worst case of its view."""
+"""Rows of the quota mechanisms' guarantee, each against the enumerated worst case of its view."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_my_report_alone_of_bits(n: int, a0: int, c0: int) -> None:
 
 @pytest.mark.parametrize(("n", "a0", "theta"), [(3, 1, 0.5), (4, 1, 0.05), (5, 2, 0.3), (6, 2, 0.05)])
 def test_all_reports_and_a_base_rate(n: int, a0: int, theta: float) -> None:
-    """The others' data iid Bernoulli(theta): the bound holds, and is not attained."""
+    """The others' data are iid Bernoulli(theta): the bound is valid, and not attained."""
     quota = QuotaRR(1.0, n, a0)
     law = np.zeros((2, 2, n))
     for types, probability in assignments(n, 2, ideal_weight(2, a0, float(quota.weight))):

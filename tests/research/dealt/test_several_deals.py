@@ -1,4 +1,4 @@
-"""A deal together with plain randomised response: newcomers without a share, and contributors whose peer is silent."""
+"""A deal combined with plain randomised response: newcomers without a share, and contributors with a silent peer."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.research.dealt.jrr_laws import truth_law
 Floats = NDArray[np.float64]
 
 P, RHO = Fraction(4, 5), Fraction(-1, 4)
-"""The end of rho: of two peers at most one lies."""
+"""The end of rho's range: at most one of two peers lies."""
 
 PLAIN = Fraction(2, 3)
 """P(truth) of randomised response with epsilon ln 2."""
@@ -48,7 +48,7 @@ def _ones(answers: tuple[int, ...], coins: tuple[int, ...]) -> int:
 @pytest.mark.parametrize("reporting", [4, 3])
 @pytest.mark.parametrize(("dealt", "new"), [((1, 0, 1, 1), (0, 1)), ((0, 0, 0, 1), (1, 1)), ((1, 1, 1, 1), (0, 0))])
 def test_the_estimate_by_enumeration(dealt: tuple[int, ...], new: tuple[int, ...], reporting: int) -> None:
-    """Every grouping, truth coin and report of four contributors with shares and two without; one may drop out."""
+    """All groupings, truths and reports of four contributors with shares and two without; one may drop out."""
     jrr, grr = JRR(P, RHO, 4), GRR(2, math.log(2))
     sizes, q = (reporting, 2), 1 - P
     law: dict[tuple[int, int], Fraction] = {}
@@ -63,7 +63,7 @@ def test_the_estimate_by_enumeration(dealt: tuple[int, ...], new: tuple[int, ...
     assert mean == pytest.approx((sum(dealt[:reporting]) + sum(new)) / (reporting + 2), abs=1e-12)
 
     def noise(held: float) -> float:
-        """Theorem 3 with drop-outs, and (3) of the paper: variances of counts; they add."""
+        """Return the variances of counts, which add: Theorem 3 with drop-outs, and (3) of the paper."""
         pairs = float(RHO) * ((2 * held - reporting) ** 2 - reporting) / 3
         coupled = float(P * q / (P - q) ** 2) * (reporting + pairs)
         return (coupled + 2 * float(PLAIN * (1 - PLAIN) / (2 * PLAIN - 1) ** 2)) / (reporting + 2) ** 2
@@ -78,7 +78,7 @@ def test_the_estimate_by_enumeration(dealt: tuple[int, ...], new: tuple[int, ...
 
 
 def _coupled_law(jrr: JRR, held: int) -> Floats:
-    """P(0..n ones): of `held` contributors some have the sign +, whose reports are true with probability p + s."""
+    """Return P(0..n ones): some of the `held` contributors have the sign +, and true reports with chance p + s."""
     n, p = jrr.n, float(jrr.p)
     s = math.sqrt(-float(jrr.rho) * p * (1 - p))
     law = np.zeros(n + 1)
@@ -99,7 +99,7 @@ def _plain_law(grr: GRR, n: int, held: int) -> Floats:
 
 
 def _drawn(laws: list[Floats], f: float) -> Floats:
-    """Return the law when the number of holders was drawn from a population."""
+    """Return the distribution if the number of holders was drawn from a population."""
     n = len(laws) - 1
     found: Floats = stats.binom.pmf(np.arange(n + 1), n, f) @ np.array(laws)
     return found
@@ -109,7 +109,7 @@ Case = tuple[Floats, Floats, float]
 
 
 def _missed(jrr: JRR, other: GRR | JRR, new: int, cases: list[Case], target: Target, scarce: bool) -> list[float]:
-    """Return the probability that the 95% interval does not hold the truth, for each pair of laws of the ones."""
+    """Return the probability that the 95% interval misses the truth, for each pair of distributions of the ones."""
 
     @cache
     def ends(i: int, j: int) -> tuple[float, float]:
@@ -142,7 +142,7 @@ def _population(jrr: JRR, grr: GRR, new: int, shares: list[float]) -> list[Case]
 
 
 def test_intervals_of_few_mistakes_by_the_exact_law() -> None:
-    """Both laws are inverted, each at half of the tail: never less than .95."""
+    """Both distributions are inverted, each at half of the tail: coverage is never below .95."""
     jrr, grr, new = JRR.optimal(30, 6.0, 0, 0), GRR(2, 6.0), 20
     cases = _held(jrr, grr, new, [(0.0, 0.0), (0.1, 0.3), (0.5, 0.0), (1.0, 0.8)])
     assert max(_missed(jrr, grr, new, cases, "contributors", True)) <= 0.05
@@ -151,7 +151,7 @@ def test_intervals_of_few_mistakes_by_the_exact_law() -> None:
 
 @pytest.mark.long
 def test_intervals_of_many_mistakes_by_the_exact_law() -> None:
-    """.935 is the bound of all intervals of this library; the newcomers may be others than those who were dealt."""
+    """.935 is the bound for all intervals of this library; newcomers may differ from those who were dealt."""
     jrr, grr, new = JRR.optimal(200, 0.5, 0, 0), GRR(2, 0.8), 100
     cases = _held(jrr, grr, new, [(0.5, 0.5), (0.0, 0.0), (0.1, 0.8)])
     missed = _missed(jrr, grr, new, cases, "contributors", False)
@@ -163,7 +163,7 @@ def test_intervals_of_many_mistakes_by_the_exact_law() -> None:
 
 @pytest.mark.long
 def test_intervals_hold_however_the_parts_differ() -> None:
-    """Half of a deal hold 1, none of the others: with the variance at one common frequency, .918, for two deals too."""
+    """Half of a deal hold 1, none of the others: a variance at one common frequency gives .918, also for two deals."""
     jrr, grr, new = JRR.optimal(280, 0.5, 0, 0), GRR(2, 2.5), 600
     other = JRR(1 / (1 + math.exp(-2.5)), 0, new)
     cases = _held(jrr, grr, new, [(0.5, 0.0)])
@@ -173,7 +173,7 @@ def test_intervals_hold_however_the_parts_differ() -> None:
 
 
 def test_the_largest_variance_is_that_of_the_worst_split() -> None:
-    """Every split of the holders among a deal of 40 and 60 newcomers, three answers: their variances are not flat."""
+    """All splits of the holders among a deal of 40 and 60 newcomers, for three answers with unequal variances."""
     deal, grr = KaryJRR.optimal(3, 40, 1.0, 0), GRR(3, 1.0)
     among, largest = _largest_variance([_quadratic(deal, 40, 100), _quadratic(grr, 60, 100)])
     assert (among[0], among[-1]) == (0.0, pytest.approx(1.0))

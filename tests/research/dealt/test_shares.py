@@ -1,4 +1,4 @@
-"""What every dealt mechanism refuses of its shares, and what small deals and extreme budgets must not break."""
+"""Shares that all dealt mechanisms refuse, and small deals and extreme budgets that must work."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def test_the_printed_cells() -> None:
 
 
 def test_table_2_follows_from_equal_marginals_only() -> None:
-    """On a tree of copies the correlation is the product along the path: rho per edge if nobody is pushed away."""
+    """On a tree of copies, correlations multiply along the path: rho per edge if copies keep the marginals."""
     for source in ("equal_marginals", "shared_marginals"):
         for rho in (0.1, 0.5, 0.9):
             star = Synthetic(source, 4, 4, rho, (0, 0, 0))
@@ -195,16 +195,17 @@ def _other_budget(mechanism: Any, group: People, rng: SimulationRandomness) -> A
 
 
 def _other_codes(mechanism: Any, group: People, rng: SimulationRandomness) -> Aggregate:
-    """Let the second attribute's codes slip by one."""
+    """Shift the second attribute's codes by one."""
     slipped = People(group.records.copy(), group.counts, group.sizes)
     slipped.records[:, 1] = (slipped.records[:, 1] + 1) % group.sizes[1]
     return simulated(mechanism, slipped, rng)
 
 
 def _features(collect: Collect, seed: int, runs: int) -> Floats:
-    """Return what a small survey gives, float64[runs, features]: 900 contributors, d = 3, k = 3.
+    """Return results of a small survey, float64[runs, features]: 900 contributors, d = 3, k = 3.
 
-    Of every method the logarithm of its error, raw and projected, and what is wrong with two of its frequencies.
+    The features of each method are the logarithm of its error, raw and projected, and the errors of two of its
+    frequencies.
     """
     law = Synthetic("as_described", 3, 3, 0.6, (0, 0))
     result = []
@@ -366,7 +367,7 @@ def test_layouts_cover_the_papers_axes() -> None:
 
 
 def _together(cell: Cell, errors_of: dict[str, list[float]]) -> Cell:
-    """A cell as `measure.together` returns it, of these errors in its repetitions."""
+    """Return a cell like `measure.together`, with these errors in its repetitions."""
     values = np.array(list(errors_of.values()))
     lines = [f"{name}|raw" for name in errors_of]
     found: Cell = cell | {"lines": lines, "mean": values.mean(axis=1).tolist(), "covariance": np.cov(values).tolist()}
@@ -386,7 +387,7 @@ def test_claims_are_about_cells_that_exist() -> None:
 
 
 def test_ratios_have_the_standard_error_of_pairs() -> None:
-    """Beside the spread of the ratio over many experiments of 200 repetitions; unpaired it would be far too large."""
+    """Compared with the ratio's spread over many experiments of 200 repetitions; unpaired, it is far too large."""
     rng = np.random.default_rng(4)
     ratios, stated, unpaired = [], [], []
     for _ in range(400):
@@ -446,7 +447,7 @@ def test_claims_are_decided_by_their_cells() -> None:
 
 
 def test_the_page_takes_its_verdicts_from_the_results(tmp_path: Path) -> None:
-    """One ratio: value, error, verdict; many: yes/no/undecided and the ends; "up to": the best."""
+    """One ratio: value, error, verdict; many ratios: yes/no/undecided and the range; "up to": the best."""
     columns = "figure,claim,data,rule,smallest,smallest error,largest,largest error,yes,no,undecided,verdict"
 
     def shown(row: claim_page.Row, *lines: str) -> str:

@@ -1,4 +1,4 @@
-"""The decoder's experiments: settings that do not leak, populations, known errors, and intervals that cover."""
+"""The decoder's experiments: held-out settings, populations, known errors, and intervals that cover."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ LAW = population(
 
 
 def covering(epsilon: float, phase_one: float, mutate: Any = None) -> tuple[int, int]:
-    """Return how often the interval of one frequency holds it, and the population's, in `RUNS` collections."""
+    """Return how often the interval of one frequency contains it, and the population's, in `RUNS` collections."""
     rng, hits = SimulationRandomness(41), np.zeros(2, dtype=int)
     coded, spl = PivotCoded((4,) * 4, epsilon), SPL((4,) * 4, epsilon)
     for _ in range(RUNS):

@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 
 def _expected(p: Floats, target: Floats, pivot: Floats, n2: int, epsilon: float, levelled: bool) -> Floats:
-    """Expected squared error of every value, enumerated: the pivot's draw, its GRR report, what the target reports."""
+    """Return the exact squared error of each value: over the pivot's draw, its GRR report, and the target's report."""
     k, (q, delta) = len(target), ideas.grr(len(target), epsilon)
     grr = np.full((k, k), q) + delta * np.eye(k)
     reported = np.zeros(k)
@@ -35,7 +35,7 @@ def _expected(p: Floats, target: Floats, pivot: Floats, n2: int, epsilon: float,
 
 
 def test_one_probability_for_all_values_is_theorem_5() -> None:
-    """Each value's own minimum, on a grid of probabilities that all values share."""
+    """Minimum for each value, on a grid of probabilities that all values share."""
     rng, grid = np.random.default_rng(3), np.linspace(0, 1, 401)
     for k in (2, 3, 5):
         target, pivot = rng.dirichlet(np.ones(k), 2)

@@ -1,4 +1,4 @@
-"""The experiments on correlation-induced leakage, on tiny tables; figures on real data where they are at hand."""
+"""Experiments on correlation-induced leakage with tiny tables; figures on real data if these are available."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ DOCUMENTS = Path(__file__).parents[3]
 
 
 def _chain(seed: int, n: int, sizes: tuple[int, ...], names: tuple[str, ...], stay: float) -> Table:
-    """Attributes that follow their predecessor with probability `stay`."""
+    """Return attributes that copy their predecessor with probability `stay`."""
     rng = np.random.default_rng(seed)
     columns = [rng.integers(0, sizes[0], n)]
     for size in sizes[1:]:
@@ -49,7 +49,7 @@ FACES = ("Male", "Bald", "No_Beard", "Wearing_Necklace", "Smiling", "Young", "Ch
 
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> dict[str, Table]:
-    """Stand-ins for the data sets, small enough for every experiment."""
+    """Small substitutes for the data sets, for all experiments."""
     tables = {
         "CelebA": _chain(1, 4000, (2,) * 8, FACES, 0.5),
         "Adult": _chain(2, 3000, (2, 5, 4, 2), ("sex", "occupation", "education", "income"), 0.4),
@@ -87,7 +87,7 @@ def test_every_experiment_is_registered_and_documented() -> None:
 
 
 def test_the_papers_digits_agree_with_closed_forms() -> None:
-    """Table III follows from its two conditional probabilities, to the digits printed and one unit of rounding."""
+    """Table III follows from its two conditional probabilities, to the printed digits and one unit of rounding."""
     for epsilon, row in expected()["table3"].items():
         other = math.log((1 + math.exp(float(epsilon))) / 2)
         assert row["theoretical"] == pytest.approx([float(epsilon), other], abs=3e-4)
@@ -230,7 +230,7 @@ def test_calibration_on_a_tiny_table(tiny: dict[str, Table], tmp_path: Path, mon
 
 
 def test_budgets_of_choices_are_those_of_the_library(tiny: dict[str, Table]) -> None:
-    """The closed form of (6) for all pairs at once, and a greedy choice that no random one beats."""
+    """The closed form of (6) for all pairs at once, and a greedy choice that no random choice beats."""
     faces, count = choices.shared_faces(), 4
     assert tiny["CelebA"].sizes == (2,) * 8
     shares = choices.shares_of(faces.names)
@@ -248,7 +248,7 @@ def test_budgets_of_choices_are_those_of_the_library(tiny: dict[str, Table]) -> 
 
 
 def test_the_deltas_of_sums_are_no_bound() -> None:
-    """Without epsilon: (6) knows the own delta only, but both others revealed tell the exclusive or."""
+    """At epsilon 0, (6) has only the attribute's own delta, but the other two together reveal the exclusive or."""
     epsilon, added, exact = delta.sums(additive.exclusive_or(), 0.0, 0.1)
     assert (epsilon, added) == pytest.approx((0.0, 0.1))
     assert exact == pytest.approx(0.1 + 0.9 * 0.1 * 0.1)
@@ -286,7 +286,7 @@ def test_figures_have_no_interactive_backend() -> None:
 @requires_data
 @pytest.mark.long
 def test_attacks_on_celeba_reproduce_the_published_digits() -> None:
-    """All but one cell of twelve: OLH at epsilon 3 is .541 in closed form and .53 in print."""
+    """All but one of twelve cells: OLH at epsilon 3 is .541 in closed form and .53 in print."""
     off = []
     for epsilon in ("1", "3"):
         ours, paper = attack_nmse(celeba(), float(epsilon)), expected()["table1"]["CelebA"][epsilon]
@@ -312,7 +312,7 @@ def test_brute_force_does_not_use_the_library() -> None:
 @pytest.mark.parametrize("k", [2, 3, 4])
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_attacks_are_those_of_brute_force(name: str, k: int) -> None:
-    """All 2^k reports, all functions, all subsets; SHE's noise is on a grid in the library."""
+    """All 2^k reports, all functions, all subsets; the library's SHE has its noise on a grid."""
     ours = attack_channel(MECHANISMS[name](k, 1.0))
     np.testing.assert_allclose(ours, brute_force.guesses(name, k, 1.0), atol=1e-3 if name == "SHE" else 1e-12)
 
@@ -339,7 +339,7 @@ def test_random_subsets_of_celeba_contradict_the_additive_figure(tmp_path: Path)
 
 
 def test_an_exclusive_or_under_each_criterion(tmp_path: Path) -> None:
-    """The exact criterion reaches its cap, the additive one breaks it: 1 + ln cosh 1 where 1 was promised."""
+    """The exact criterion reaches its cap; the additive one breaks it: 1 + ln cosh 1 instead of 1."""
     theory.calibrated(Run("cpl", "theory", tmp_path, 1, 1))
     found = {row["criterion"]: row for row in _rows(tmp_path / "cpl" / "theory-calibrated.csv")}
     totals = {name: float(row["exact total"]) for name, row in found.items()}

@@ -1,4 +1,4 @@
-"""The data sets of the experiments: made from their origin's files, and known by columns, rows and content."""
+"""Data sets of the experiments: made from their origin's files, and checked by columns, rows and content."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ RAW: dict[str, tuple[dict[str, str], str]] = {
     "acs_employment_montana.csv": ({"db_ACSEmployement.csv": "A,B\r\n1,16.0\r\n"}, "A,B\r\n1,16.0\r\n"),
     "fair_affairs.csv": ({"fair.csv": '"age","affairs"\r\n32,0.1\r\n'}, "age,affairs\n32,0.1\n"),
 }
-"""Every origin's format in small: raw files, and the file to be made; {} stands for the header."""
+"""Small examples of each origin's format: raw files, and the file to make; {} stands for the header."""
 
 COLUMNS = {
     "adult.csv.gz": ["age", "workclass", "income"],

@@ -57,7 +57,7 @@ def test_brute_force_does_not_use_the_library() -> None:
 
 @pytest.mark.parametrize(("p", "size", "n", "count"), [(0.6, 2, 4, 1), (0.6, 4, 4, 3), (0.7, 3, 6, 2), (0.75, 4, 8, 8)])
 def test_balanced_groups_by_enumeration(p: float, size: int, n: int, count: int) -> None:
-    """Every set of truth-tellers that the groups allow, for one grouping of a uniformly shuffled list of answers."""
+    """All sets of truth-tellers that the groups allow, for one grouping of a shuffled list of answers."""
     least, more = extensions.balanced_group(p, size)
     first = second_moment = 0.0
     law = np.zeros(n + 1)
@@ -106,7 +106,7 @@ def test_two_are_jrr_at_its_extreme() -> None:
 
 @pytest.mark.parametrize("ones", [0, 1, 3])
 def test_views_of_coupled_reports_by_enumeration(ones: int) -> None:
-    """Every order of the pairs' types for n = 6: the laws of my report and both counts of the others."""
+    """All orders of the pairs' types for n = 6: distributions of my report and both counts of the others."""
     n, p = 6, 0.6
     kinds = {("t", "t"): 2 * p - 1, ("1", "0"): 1 - p, ("0", "1"): 1 - p}
     laws: list[dict[tuple[int, int, int], float]] = [{}, {}]
@@ -223,7 +223,7 @@ def test_the_printed_numbers_fit_one_colluder_and_not_five() -> None:
 
 
 def test_an_exact_percentile_is_that_of_the_enumerated_law() -> None:
-    """Four contributors, one of whom holds 1, by RR with p = .75: reports are a sum of four coins."""
+    """Four contributors, one with value 1, by RR with p = .75: the reports are a sum of four random bits."""
     law: dict[float, float] = {}
     for coins in itertools.product((0, 1), repeat=4):
         ones = coins[0] + sum(1 - coin for coin in coins[1:])
@@ -241,7 +241,7 @@ def test_the_excess_of_figure_5(epsilon: float, most: float) -> None:
 
 @pytest.mark.parametrize("count", [2, 20])
 def test_two_phases_by_enumeration(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forty contributors: the law of phase one in plain sums, and the best JRR for every guess."""
+    """Forty contributors: the distribution of phase one as plain sums, and the best JRR for each guess."""
     monkeypatch.setattr(two_phase, "COLLUDERS", 0)
     two_phase.planned.cache_clear()
     n, epsilon, part = 40, 2.0, 0.3
@@ -265,7 +265,7 @@ def test_two_phases_by_enumeration(count: int, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_two_phases_that_split_epsilon_lose() -> None:
-    """Near .30, .45, .92 and 1.13, 1.51, 1.94, which 60 runs of others gave (18% each): one phase has .27 and 1.02."""
+    """Near .30, .45, .92 and 1.13, 1.51, 1.94 from 60 other runs (18% each); one phase has .27 and 1.02."""
     n, plain = 10_000, equivalent(0.1, 10_000)
     for share, others, one_phase in ((0.05, (0.30, 0.45, 0.92), 0.272), (0.5, (1.13, 1.51, 1.94), 1.019)):
         assert two_phase.planned(n, 0.1, None).count_variance(share * n) / plain == pytest.approx(one_phase, abs=1e-3)
@@ -355,7 +355,7 @@ def test_experiments_write_tables_and_pictures(name: str, tmp_path: Path, monkey
 
 @requires_data
 def test_kosarak_is_not_what_table_3_has() -> None:
-    """Appendix J: 100 random pages, 20,000 clicks. The median is far below 659, which is rare."""
+    """Appendix J: 100 random pages, 20,000 clicks. The median is far below 659, and 659 is rare."""
     ones = drawn_ones(2_000, np.random.default_rng(1))
     assert 50 < float(np.median(ones)) < 66
     # 1% of 2,000 must be met within five binomial standard errors.
@@ -367,7 +367,7 @@ def test_kosarak_is_not_what_table_3_has() -> None:
 
 @requires_data
 def test_kosaraks_users_may_be_what_table_3_has() -> None:
-    """The other reading: 20,000 users, who hold 1 after a visit to any of 100 random pages."""
+    """The other reading: 20,000 users, with 1 after a visit to any of 100 random pages."""
     ones = datasets.drawn_visitors(300, np.random.default_rng(1))
     # The tolerance is five standard errors of a median, by the density that 20,000 draws have there.
     assert 340 < float(np.median(ones)) < 460
@@ -395,7 +395,7 @@ def test_quick_needs_no_data() -> None:
 
 
 def test_the_tables_of_the_coupling_page_are_those_of_its_command(tmp_path: Path) -> None:
-    """Every closed form of docs/theory/coupling.md that `couplings` prints stands there in the same digits."""
+    """docs/theory/coupling.md has all closed forms that `couplings` prints, in the same digits."""
     text = (FOLDER.parents[1] / "docs" / "theory" / "coupling.md").read_text(encoding="utf-8")
     run = Run("jrr", "couplings", tmp_path, 1, 1)
     for part in (couplings.kary, couplings.binary, couplings.unary, couplings.hashed):
@@ -424,7 +424,7 @@ def test_the_tables_of_the_coupling_page_are_those_of_its_command(tmp_path: Path
 
 
 def test_what_colluders_lies_tell_is_enumerated() -> None:
-    """At the extreme a liar's sign is certain; two contributors are each other's peers; more hide among themselves."""
+    """At the extreme a liar's sign is certain. Two contributors are peers; more of them hide one another."""
     assert theory.epsilon_given_lies(0.6, -0.5, 2, 1) == pytest.approx(math.log(9))
     assert theory.epsilon_given_lies(0.6, -2 / 3, 4, 2) == math.inf
     assert math.log(1.5) < theory.epsilon_given_lies(0.6, -0.5, 4, 1) < theory.epsilon_given_lies(0.6, -0.5, 4, 3)
@@ -445,6 +445,6 @@ def test_the_tables_of_the_theory_page_are_those_of_its_command(tmp_path: Path) 
 
 
 def test_one_pairing_used_again_is_found() -> None:
-    """Peers disagree more often than chance: with many rounds nearly all are found, with one nobody knows."""
+    """Peers disagree more often than by chance: many rounds reveal nearly all peers, one round none."""
     assert theory.peers_found(200, 60, 0.1, 1) > 0.9
     assert theory.peers_found(200, 1, 0.1, 1) < 0.1

@@ -159,7 +159,7 @@ def test_kosarak_with_and_without_separators(tmp_path: Path, monkeypatch: pytest
 
 
 def _report_variances(mechanism: Any) -> NDArray[np.float64]:
-    """Return V[v, x], the variance of one report's estimate of x if its contributor holds v, by listing all reports."""
+    """Return V[v, x], the variance of one report's estimate of x for a holder of v, by listing all reports."""
     outputs, channel = mechanism.outputs(), mechanism.channel()
     columns = outputs if isinstance(outputs, tuple) else (outputs,)
     reports = [mechanism.report_type(*(column[i : i + 1] for column in columns)) for i in range(len(columns[0]))]
@@ -309,7 +309,7 @@ def test_a_figure_is_tables_and_pictures(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_brute_force_agrees_with_the_theory_and_a_wrong_decoder_does_not() -> None:
-    """Twelve losses at a twentieth of the size; a match counted as Algorithm 1 prints it is seen at once."""
+    """Twelve losses at a twentieth of the size; a match counted as Algorithm 1 prints it is noticed."""
     people = populations.gaussian(1, k=500, n=500)
     values, asked = np.repeat(np.arange(500), people.counts), people.interest
     found, wrong = {}, []
@@ -357,7 +357,7 @@ def test_an_unfounded_bound_costs_what_the_theorem_says() -> None:
 
 
 def test_pairwise_assignments_are_pairwise_independent() -> None:
-    """All pairs (b0, b1): any two contributors get every pair of functions, equally often (in a smaller field)."""
+    """All pairs (b0, b1) in a smaller field: any two contributors get all pairs of functions equally often."""
     prime = 5
     pairs = set()
     for b in np.ndindex(prime, prime, prime, prime):

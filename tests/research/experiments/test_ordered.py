@@ -1,4 +1,4 @@
-"""Alternatives that the experiments compare with are what was published, and the tables say what they are said to."""
+"""The experiments' alternatives are as published, and the tables have the properties that the page states."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_rounding_at_random_adds_no_bias_and_its_own_variance() -> None:
     ],
 )
 def test_the_noise_of_a_mean_is_that_of_independent_code(name: str, expected: list[tuple[float, float]]) -> None:
-    """Printed to two digits there."""
+    """The independent code prints two digits."""
     for epsilon, (worst, uniform) in zip((0.5, 1.0, 2.0, 4.0), expected, strict=True):
         found = deviation(MEANS[name](16, epsilon))
         assert found == pytest.approx({"worst": worst, "uniform": uniform}, abs=0.006)
@@ -113,7 +113,7 @@ def test_the_mean_is_nearly_hybrids_on_short_scales_and_better_on_long_ones(tmp_
 
 
 def test_padding_wins_where_there_are_many_boxes_and_few_ticks() -> None:
-    """At epsilon 1 from about 4 c^2 boxes on."""
+    """At epsilon 1, from about 4 c^2 options on."""
     for c, least, most in ((1, 2, 4), (2, 10, 16), (3, 25, 36)):
         assert not padding_wins(least - 1 if c > 1 else 2, c, "1") or c == 1
         assert padding_wins(most, c, "1")

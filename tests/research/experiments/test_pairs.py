@@ -1,4 +1,4 @@
-"""The experiments on crosstabs: comparators are what they are said to be; a small run has the order of the table."""
+"""Experiments on crosstabs: baselines are what they claim to be, and a small run has the order of the table."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_views_cover_every_pair_and_are_chosen_by_predicted_error() -> None:
 
 
 def test_a_pairs_spread_is_the_variance_of_the_sum_of_its_cells() -> None:
-    """At the uniform distribution, by the exact covariance of a view's cells."""
+    """At the uniform distribution, by the exact covariance of the cells of a view."""
     oracle = SubsetSelection(12, 1.0)
     f = np.full(12, 1 / 12)
     covariance = oracle.covariance(f, 1)

@@ -1,4 +1,4 @@
-"""Numbers on pages of docs/papers and docs/theory are from a command and a CSV file, or stated with their source."""
+"""Numbers in docs/papers and docs/theory come from a command and a CSV file, or are stated with their source."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ def test_contradictions_have_setting_size_and_reply(paper: str) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("paper", TRACED)
 def test_a_changed_digit_is_noticed(paper: str) -> None:
-    """Raise the first digit of every fortieth number that the page traces: each change is seen.
+    """Raise the first digit of each fortieth traced number of the page: each change is noticed.
 
-    Numbers of one digit are left out: where they stand first they may be a setting, such as a seed.
+    Numbers of one digit are left out, because they may be a setting, such as a seed.
     """
     page = _page(paper)
     source = page.path.read_text(encoding="utf-8")

@@ -25,7 +25,7 @@ LOW = {4: 0b11, 5: 0b101, 6: 0b11, 8: 0x1B, 64: 0x1B}
 
 
 def product_by_hand(a: int, b: int, bits: int, low: int) -> int:
-    """Schoolbook product of polynomials, then division."""
+    """Return the schoolbook product of polynomials, after division."""
     product = 0
     for i in range(bits):
         product ^= (a >> i & 1) * b << i

@@ -48,7 +48,7 @@ def sizes_by_hand(k: int, m: int) -> tuple[int, int, int]:
 
 
 def cell_by_hand(k: int, m: int, w: int, x: int) -> int:
-    """The module docstring's definition: alpha^j w by multiplying polynomials, and dot products of digits."""
+    """Return the cell by the module docstring's definition: alpha^j w as polynomials, and dot products of digits."""
     p, e, b = sizes_by_hand(k, m)
     vector, modulus, cell = digits(w, p, b), smallest_irreducible(p, b), 0
     alpha = (0, 1, *(0,) * (b - 2)) if b > 1 else (1,)
@@ -89,7 +89,7 @@ def test_irreducible_polynomial_vectors(row: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(("p", "degrees"), [(2, 9), (3, 6), (5, 4), (7, 3), (11, 3), (13, 2)])
 def test_irreducible_polynomials_are_those_without_factors(p: int, degrees: int) -> None:
-    """A sieve: monic polynomials that are no product of two smaller ones; their number is Gauss's."""
+    """A sieve: monic polynomials that are not products of two smaller ones; their number is Gauss's."""
 
     def product(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
         c = [0] * (len(a) + len(b) - 1)
@@ -158,7 +158,7 @@ SMALL = [
 
 @pytest.mark.parametrize(("k", "m"), SMALL)
 def test_every_pair_collides_with_the_same_probability(k: int, m: int) -> None:
-    """Over all w, for all pairs of the whole domain D; zero among the w would make it 1/m."""
+    """Over all w, for all pairs in the whole domain D; if w could be zero, it would be 1/m."""
     family = LinearFamily(k, m)
     (w,), probabilities = family.members()
     assert w.tolist() == list(range(1, family.domain))
@@ -270,7 +270,7 @@ def test_decoding_larger_domains(k: int, m: int, n: int) -> None:
 
 @pytest.mark.parametrize("m", [3, 9, 59])
 def test_large_counters_take_two_moduli(m: int) -> None:
-    """Reports repeated 10^6 or 10^9 times have so many times the counts; beyond two moduli it says so."""
+    """Reports repeated 10^6 or 10^9 times have that many times the counts; beyond two moduli there is an error."""
     family, n = LinearFamily(200, m), 300
     reports = filled(family, n=n)
     state = family.tally(reports).astype(np.int64)
@@ -357,7 +357,7 @@ def test_damaged_states_are_refused(m: int, change: Any, message: str) -> None:
 
 @pytest.mark.parametrize("mutant", ["axes in another order", "other frequencies", "half of it one more"])
 def test_mutant_transforms_are_caught_when_decoding(monkeypatch: pytest.MonkeyPatch, mutant: str) -> None:
-    """Three counts are counted again: what is wrong for half of the values is seen of some reports, not of all."""
+    """Three counts are counted again: if half of the values are wrong, some reports show it."""
     family = LinearFamily(200, 3)
     honest = hyperplanes.transform
 

@@ -32,13 +32,13 @@ POLYNOMIALS: dict[int, int] = {
 
 
 def sizes_by_hand(k: int, m: int) -> tuple[int, int]:
-    """(b, L): L bits hold 7m values, and b bits k values and L functionals."""
+    """Return (b, L): L bits hold 7m values, and b bits hold k values and L functionals."""
     value_bits = max(1, math.ceil(math.log2(7 * m)))
     return max(math.ceil(math.log2(k)), value_bits), value_bits
 
 
 def multiples(w: int, dimension: int, count: int) -> list[int]:
-    """w, alpha w, ..., by shifts."""
+    """Return w, alpha w, ..., by shifts."""
     found = []
     for _ in range(count):
         found.append(w)
@@ -48,7 +48,7 @@ def multiples(w: int, dimension: int, count: int) -> list[int]:
 
 
 def cell_by_hand(k: int, m: int, w: int, offset: int, x: int) -> int:
-    """The module docstring's definition in Python integers; the field polynomials are the vectors'."""
+    """Return the cell by the module docstring's definition, in Python integers, with the vectors' polynomials."""
     dimension, value_bits = sizes_by_hand(k, m)
     values = sum(((u & x).bit_count() & 1) << j for j, u in enumerate(multiples(w, dimension, value_bits)))
     return int((values ^ offset) * m // 2**value_bits)
@@ -92,7 +92,7 @@ def test_vectors(row: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(("k", "m"), [(2, 2), (13, 2), (9, 3), (32, 3), (20, 4), (33, 3), (8, 5), (5, 7), (4, 9)])
 def test_every_pair_collides_with_the_same_probability(k: int, m: int) -> None:
-    """Over all (w, offset), for all pairs of values; by the definition, and by the compiled hash."""
+    """Over all (w, offset), for all pairs of values, by the definition and by the compiled hash."""
     family = PartitionFamily(k, m)
     (w, offset), probabilities = family.members()
     assert len(w) == family.member_count == len(set(zip(w.tolist(), offset.tolist(), strict=True)))
@@ -108,7 +108,7 @@ def test_every_pair_collides_with_the_same_probability(k: int, m: int) -> None:
 
 
 def test_mutant_without_zero_or_offset_collides_otherwise() -> None:
-    """w = 0 left out; or the offset: both are biased if the estimator does not know."""
+    """Mutants: no w = 0, or no offset. Both are biased if the estimator does not know."""
     family = PartitionFamily(20, 3)
     (w, offset), _ = family.members()
     cells = np.array([family.hash(np.full(len(w), x), w, offset) for x in range(20)])
@@ -307,7 +307,7 @@ def test_mutant_transforms_are_caught_when_decoding(monkeypatch: pytest.MonkeyPa
 
 
 def test_mutant_spectrum_without_the_offset_is_caught_when_estimating(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Divisible and in range, but of other hash functions: z of a value everybody holds."""
+    """Divisible and in range, but from other hash functions: z for a value that all contributors hold."""
 
     def mutant(w: Any, _offset: Any, *rest: Any) -> Any:
         return binary.spectrum(w, None, *rest)

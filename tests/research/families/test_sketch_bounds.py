@@ -16,7 +16,7 @@ BOUNDS = (normal_half_width, bernstein_half_width, chernoff_half_width)
 
 
 def deviations(bound: Any, sketch: CountMeanSketch, f: float) -> float:
-    """Half-width in standard errors at n = 10^6 and failure 10^-6."""
+    """Return the half-width in standard errors at n = 10^6 and failure 10^-6."""
     return float(bound(sketch, 10**6, 1e-6, f) / math.sqrt(sketch.variance(f, 10**6)))
 
 
@@ -65,7 +65,7 @@ def test_the_chernoff_bound_knows_its_range() -> None:
 
 
 def test_without_collisions_and_other_mechanisms() -> None:
-    """m >= k: Spread has c = 0, and a report never supports two values; p0 = q > 0 still."""
+    """m >= k: Spread has c = 0, and a report never supports two values; still p0 = q > 0."""
     sketch = CountMeanSketch(4, 1.0, 4, "spread")
     assert sketch.support_probabilities == GRR(4, 1.0).support_probabilities
     for bound in BOUNDS:
@@ -88,7 +88,7 @@ def test_bad_arguments_are_named(arguments: Any, message: str) -> None:
 
 
 def failures(bound: Any, target: float) -> int:
-    """How often |f^ - f| exceeds the half-width at f = 0 and 0.3, n = 2000, 2000 runs."""
+    """Return how often |f^ - f| exceeds the half-width at f = 0 and 0.3, for n = 2000 and 2000 runs."""
     sketch, n, runs = CountMeanSketch(8, 1.0, 4, "spread"), 2000, 2000
     counts = np.array([600, 1400, 0, 0, 0, 0, 0, 0])
     rng = SimulationRandomness(12)
@@ -102,7 +102,7 @@ def failures(bound: Any, target: float) -> int:
 
 @pytest.mark.long
 def test_the_bounds_hold_in_simulation() -> None:
-    """4000 intervals at failure 0.05, dependent in pairs: at most and at least a binomial of 4000 twice as spread."""
+    """4000 intervals at failure 0.05, dependent in pairs: within the bounds of a binomial with twice the variance."""
     low, high = (200 + sign * 2 * stats.norm.isf(5e-7) * math.sqrt(4000 * 0.05 * 0.95) for sign in (-1, 1))
     assert low < failures(normal_half_width, 0.05) < high
     assert failures(bernstein_half_width, 0.05) < high

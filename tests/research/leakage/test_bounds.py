@@ -1,4 +1,4 @@
-"""Joint CPL, block bounds, and the bounds that need no independence: against enumeration, and never below it."""
+"""Joint CPL, block bounds, and bounds without independence: against enumeration, and never below it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deltas of a known channel, by every event."""
+"""Deltas of a known channel, over all events."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TIE = 1e-9
 
 
 def test_delta_is_about_events_not_single_outputs() -> None:
-    """The answer and a nonce of a thousand values: every output has probability .001, together they tell everything."""
+    """The answer with one of a thousand nonces: each output has probability .001, all together reveal everything."""
     nonce = np.full((1, 1000), 1 / 1000)
     channel = np.kron(np.eye(2), nonce)
     assert channel_delta(channel, np.eye(2), 5.0) == pytest.approx(1.0, abs=1e-12)
@@ -46,7 +46,7 @@ def test_bad_arguments_are_named() -> None:
 
 
 def test_a_known_channel_by_every_event() -> None:
-    """The enumeration agrees with the definition, every set of outputs tried."""
+    """The enumeration agrees with the definition over all sets of outputs."""
     generator = np.random.default_rng(8)
     joint = random_joint(generator, (2, 2))
     channels = [generator.dirichlet(np.ones(2), 2), generator.dirichlet(np.ones(3), 2)]

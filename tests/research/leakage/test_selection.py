@@ -1,4 +1,4 @@
-"""Which attributes to release: against all sets."""
+"""The choice of attributes to release, against all sets."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def test_a_radius_of_one_leaves_the_budget() -> None:
 
 
 def _moved(generator: np.random.Generator, joint: Floats, target: int, radius: float) -> Floats:
-    """Return a joint each of whose conditional distributions given the target is within the radius."""
+    """Return a joint distribution whose conditional distributions given the target are all within the radius."""
     rows = np.moveaxis(joint, target, 0).reshape(joint.shape[target], -1)
     mass = rows.sum(axis=1, keepdims=True)
     moved = (1 - radius) * rows / mass + radius * generator.dirichlet(np.full(rows.shape[1], 0.1), len(rows))

@@ -1,3 +1,3 @@
-"""The command line in a folder of its own, as for the tests of all commands."""
+"""The command line in its own folder, as in the tests of all commands."""
 
 from tests.cli.conftest import folder as folder, run as run

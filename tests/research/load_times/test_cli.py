@@ -1,4 +1,4 @@
-"""`deniable load-times`: text, JSON, a page and a picture of entries of Navigation Timing."""
+"""`deniable load-times`: text, JSON, a page and a picture from entries of Navigation Timing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.cli.conftest import Run
 
 @pytest.fixture
 def loads(tmp_path: Path) -> Path:
-    """3,000 loads, 40% of them truly low and twice as long, in lines of JSON."""
+    """3,000 loads in lines of JSON; 40% have truly low confidence and take twice as long."""
     rng = np.random.default_rng(1)
     low = rng.random(3000) < 0.4
     shown = np.where(rng.random(3000) < 0.5, rng.random(3000) < 0.5, low)

@@ -1,4 +1,4 @@
-"""Load times by true confidence: the specified algorithm, enumerated and simulated, and wrong estimators."""
+"""Load times by true confidence: the specified algorithm, enumerated and simulated; and wrong estimators."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from deniable.research.load_times import load_times
 from deniable.research.load_times.loads import RATE, VALUE, low_indicators, noise_variances
 
 CHROMIUM = 0.4994798
-"""The rate of Chromium: 2/(1 + e^1.1), which it rounds to seven decimals."""
+"""The rate of Chromium: 2/(1 + e^1.1), rounded to seven decimals as in Chromium."""
 
 Estimator = Callable[[Any, Any], Any]
 MUTANTS: dict[str, Estimator] = {
@@ -32,18 +32,18 @@ MUTANTS: dict[str, Estimator] = {
 
 
 def algorithm(low: Any, rates: Any, rng: np.random.Generator) -> Any:
-    """Return what browsers show: with probability `rate` a fair coin, else the truth."""
+    """Return what browsers report: with probability `rate` a fair random bit, else the truth."""
     replaced = rng.random(len(low)) < rates
     return np.where(replaced, rng.integers(0, 2, len(low)) == 1, low)
 
 
 def law(low: bool, rate: Fraction) -> dict[bool, Fraction]:
-    """Return the probabilities of what is shown, by the algorithm's two draws."""
+    """Return the probabilities of what is reported, by the algorithm's two draws."""
     return {shown: (1 - rate) * (shown is low) + rate * Fraction(1, 2) for shown in (False, True)}
 
 
 def expectation(estimator: Estimator, truth: tuple[bool, ...], rates: list[Fraction]) -> Fraction:
-    """Return the exact mean of the estimated number of low loads, over everything that may be shown."""
+    """Return the exact mean of the estimated number of low loads, over all possible reports."""
     whole = Fraction(0)
     for shown in itertools.product((False, True), repeat=len(truth)):
         chance = math.prod(law(one, rate)[seen] for one, rate, seen in zip(truth, rates, shown, strict=True))
@@ -93,7 +93,7 @@ def rows(low: Any, rates: Any, times: Any) -> dict[str, Any]:
 
 
 def loads(n: int, seed: int) -> tuple[Any, Any, Any, Any]:
-    """Return truths, what is shown, rates that depend on the truth, and times: two browsers, one with slower people."""
+    """Return truths, reports, rates that depend on the truth, and times, for two browsers with different people."""
     rng = np.random.default_rng(seed)
     noisy = rng.random(n) < 0.5
     low = rng.random(n) < np.where(noisy, 0.5, 0.2)
@@ -133,7 +133,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
 
 
 def test_with_one_rate_the_interval_of_the_share_is_wilsons() -> None:
-    """Wilson's interval of what is shown, moved by the flips: computed without this module."""
+    """Wilson's interval of the reports, corrected for the flips, computed without this module."""
     n, count, rate = 500, 190, CHROMIUM
     found = load_times(rows(np.arange(n) < count, np.full(n, rate), np.arange(1.0, n + 1)))
     known = stats.binomtest(count, n).proportion_ci(0.95, method="wilson")

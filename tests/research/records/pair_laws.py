@@ -1,4 +1,4 @@
-"""Records of pairs, and their tables."""
+"""Records of pairs, with their tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures of dependence from tables of pairs: the textbook, and their noise."""
+"""Measures of dependence from tables of pairs: textbook values, and their noise."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.unit.records.record_laws import records
 
 
 def test_without_noise_it_is_the_textbook() -> None:
-    """epsilon = 32: Cramer's V and r of the true table, by scipy and numpy."""
+    """At epsilon 32: Cramer's V and r of the true table, by scipy and numpy."""
     joint = np.array([[0.2, 0.1, 0.0], [0.05, 0.3, 0.05], [0.0, 0.1, 0.2]])
     pairs, n = SPLPairs((3, 3), 32), 1000
     every, counts = _held(joint, n)
@@ -41,7 +41,7 @@ def test_without_noise_it_is_the_textbook() -> None:
 
 
 def test_the_noise_of_dependence_is_as_stated() -> None:
-    """Independent attributes, 1500 collections: V^2 has its null mean, its deviation, and is no evidence (z)."""
+    """Independent attributes, 1500 collections: V^2 has its null mean and deviation, and is not evidence (z)."""
     pairs, n, draws, rng = SPLPairs((3, 4), 3.0), 5000, 1500, SimulationRandomness(3)
     rows, columns = np.array([0.5, 0.3, 0.2]), np.array([0.4, 0.3, 0.2, 0.1])
     law, found = np.outer(rows, columns).ravel(), []

@@ -19,7 +19,7 @@ from tests.unit.records.record_laws import records, worst_p_value
 
 
 def _true_conditionals(joint: np.ndarray[Any, Any]) -> Any:
-    """Conditional tables of a joint distribution over any number of attributes."""
+    """Return conditional tables of a joint distribution over any number of attributes."""
     d = joint.ndim
     result = []
     for s in range(d):
@@ -33,7 +33,7 @@ def _true_conditionals(joint: np.ndarray[Any, Any]) -> Any:
 
 
 def _expectation(mechanism: CondRR, joint: np.ndarray[Any, Any], estimator: str) -> list[np.ndarray[Any, Any]]:
-    """Exact expectation of an estimator over contributors with this joint distribution."""
+    """Return the exact expectation of an estimator over contributors with this joint distribution."""
     outputs, law = mechanism.outputs(), joint.ravel() @ mechanism.channel()
     single = [getattr(mechanism, estimator)(mechanism.aggregate(outputs[o : o + 1])) for o in range(len(outputs))]
     return [
@@ -62,7 +62,7 @@ def test_reports_follow_the_definition(sizes: tuple[int, ...]) -> None:
 
 
 def test_copies_are_a_special_case() -> None:
-    """Tables of copies: the channel of Corr-RR."""
+    """With tables of copies, the channel is Corr-RR's."""
     matrix = ((1.0, 0.7), (0.2, 1.0))
     tables = (
         ((), tuple(tuple(0.2 if a == b else 0.4 for b in range(3)) for a in range(3))),

@@ -25,7 +25,7 @@ MAPS = ((0, 1), (1, 0, 0, 1, 1))
 
 
 def _law(x: Record, mechanism: AlignedCorrRR, matrix: Any) -> dict[Any, float]:
-    """Align, run, expand: the law over the common domain, shared among the codes of every reported group."""
+    """Align, run and expand: the distribution over the common domain, divided among the codes of a reported group."""
     maps, groups = mechanism.maps, mechanism.groups
     inner = law(tuple(maps[j][v] for j, v in enumerate(x)), (groups,) * len(x), 1.0, matrix)
     result = {}

@@ -19,7 +19,7 @@ from tests.unit.records.record_laws import records
 
 
 def _two_and_two(n: int, random: np.random.Generator) -> np.ndarray[Any, Any]:
-    """Four attributes over {0, 1, 2}: 0 and 2 agree mostly, 1 and 3 agree mostly, the pairs are independent."""
+    """Return four attributes over {0, 1, 2}: 0 and 2 mostly agree, 1 and 3 mostly agree; pairs are independent."""
     first, second = random.integers(0, 3, (2, n))
     noisy = [np.where(random.random(n) < 0.9, part, random.integers(0, 3, n)) for part in (first, second)]
     return np.stack([first, second, *noisy], axis=1)
@@ -88,7 +88,8 @@ def test_the_number_of_groups_follows_the_expected_error() -> None:
 
 
 def test_noise_in_phase_one_is_not_taken_for_bias() -> None:
-    """Equal marginals: no bias, so one group with the whole budget is best. 40 noisy first phases at epsilon = .5."""
+    """With equal marginals there is no bias: one group with the whole budget is best. 40 noisy first phases, epsilon
+    .5."""
     rng, pairs = SimulationRandomness(2), SPLPairs((3, 3, 3), 0.5)
     every, found = records((3, 3, 3)), []
     for _ in range(40):

@@ -1,4 +1,4 @@
-"""Tables of pairs: unbiased, with noise that is known, and intervals that cover."""
+"""Tables of pairs: unbiased, with known noise, and with intervals that cover."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.unit.records.record_laws import records
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
 @pytest.mark.parametrize("sizes", [(2, 2), (3, 2), (2, 4)])
 def test_tables_are_unbiased_and_their_noise_is_known(sizes: tuple[int, int], epsilon: float) -> None:
-    """Exact expectation and variance of one report's table over the channel, for every record."""
+    """Exact expectation and variance of one report's table over the channel, for all records."""
     pairs = SPLPairs(sizes, epsilon)
     outputs, channel = pairs.outputs(), pairs.channel()
     single = np.array(

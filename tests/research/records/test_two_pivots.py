@@ -99,7 +99,7 @@ def test_frequencies_and_pair_tables_are_unbiased() -> None:
 
 
 def test_two_attributes_are_split() -> None:
-    """d = 2: both are pivots; the estimates are those of SPL and of its pair tables."""
+    """d = 2: both are pivots; the estimates equal those of SPL and of its pair tables."""
     mechanism, pairs = TwoPivotRR((2, 3), 1.0, (((), ()),)), SPLPairs((2, 3), 1.0)
     assert (mechanism.channel(exact=True) == SPL((2, 3), 1.0).channel(exact=True)).all()
     reports = [[0, 1], [1, 1], [1, 2], [0, 0]]
@@ -133,7 +133,7 @@ def test_debiased_says_that_it_is_biased() -> None:
 
 
 def test_one_frequency_that_is_not_determined_makes_its_attribute_biased() -> None:
-    """Whatever the tables: a value of the first attribute and a cell of the last pair are not determined."""
+    """For all tables, one value of the first attribute and one cell of the last pair are not determined."""
     _, mechanism = _learned("least-norm")
     system = mechanism.system
     offset, found, identifiable = system.solution
@@ -146,7 +146,7 @@ def test_one_frequency_that_is_not_determined_makes_its_attribute_biased() -> No
 
 
 def test_pairs_that_the_tables_cancel_are_not_called_unbiased() -> None:
-    """Each code leans away from both pivots by one half: 1 - 1/2 - 1/2 of what three pairs have in common is left."""
+    """Each code avoids both pivots by one half: 1 - 1/2 - 1/2 of the common part of three pairs is left."""
     away = ((0.0, 1.0), (0.5, 0.5), (0.5, 0.5), (1.0, 0.0))
     mechanism = TwoPivotRR((2, 2, 2), 1.0, (((), (), away), ((), away, ()), (away, (), ())))
     aggregate = mechanism.aggregate([[0, 1, 0], [1, 1, 0], [0, 0, 0]])
@@ -179,7 +179,7 @@ def _learned(method: str, n2: int = 1000, n: int = 3000, epsilon: float = 6.0) -
 
 @pytest.mark.parametrize("epsilon", [0.5, 6.0])
 def test_least_norm_tables_minimise_the_expected_error(epsilon: float) -> None:
-    """scipy minimises the same error over all tables of the target, and finds nothing better."""
+    """scipy minimises the same error over all tables of the target, and finds no smaller one."""
     n2 = 300
     first, mechanism = _learned("least-norm", n2, 200_000, epsilon)
     tables = pair_tables(first)

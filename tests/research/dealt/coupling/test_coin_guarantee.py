@@ -1,4 +1,4 @@
-"""Every row of JRR's guarantee against the enumerated worst case of the view it states."""
+"""Each row of JRR's guarantee against the enumerated worst case of its view."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _row(jrr: JRR, start: str, *, at_delta: bool = False, theta: float = 0.05, c
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize(("p", "rho", "s"), COINS)
 def test_the_server_scheme_is_the_truth_table(n: int, p: Fraction, rho: Fraction, s: Fraction) -> None:
-    """Theorem 5, over all groupings: the coins of signs and C have the law of Table 2."""
+    """Theorem 5, over all groupings: truth by signs and C has the distribution of Table 2."""
     totals: dict[Vector, Fraction] = {}
     for (_, coins), weight in signed_truth_law(n, p, s).items():
         totals[coins] = totals.get(coins, Fraction(0)) + weight
@@ -96,7 +96,7 @@ def test_rows_of_who_sees_all_reports(n: int, p: Fraction, rho: Fraction, s: Fra
 
 
 def _same_delta(row: TrustModel, likelihoods: Likelihoods) -> bool:
-    """The row's epsilon is the least at its delta: infinite if delta is never reached, zero if it always is."""
+    """Return whether the row's epsilon is the least at its delta: infinite if never reached, zero if always."""
     assert row.status == "exact"
     if math.isinf(row.epsilon):
         return hockey_stick(likelihoods, 600.0) > row.delta
@@ -165,7 +165,7 @@ def test_rows_of_the_dealer_and_the_peer(n: int, p: Fraction, rho: Fraction, s: 
 
 
 def test_two_rounds_are_within_twice_one() -> None:
-    """Fresh deals: the likelihoods multiply."""
+    """With fresh deals, the likelihoods multiply."""
     p, rho, _ = COINS[1]
     seen = all_reports(truth_law(4, p, rho), Fraction(1))
     pairs = itertools.product(seen.values(), repeat=2)
@@ -176,7 +176,7 @@ def test_two_rounds_are_within_twice_one() -> None:
 
 
 def test_theorem_2_is_false() -> None:
-    """Both counter-examples, enumerated: the printed bound is exceeded."""
+    """Both counter-examples are enumerated and exceed the printed bound."""
     p, rho, _ = EXTREME
     law = without_signs(truth_law(4, p, rho))
     assert worst_epsilon(my_report_and(law, lambda deal: deal.coins[1:3])) == math.inf
@@ -221,7 +221,7 @@ def test_honest_numbers_at_the_extreme(epsilon: float, expected: str) -> None:
 
 
 def test_the_flip_count_law_for_a_million() -> None:
-    """Against exact integer arithmetic at n = 60, and stable at n = 10^6."""
+    """It agrees with exact integer arithmetic at n = 60, and is stable at n = 10^6."""
     p, s, n = Fraction(3, 5), Fraction(3, 10), 60
     half = n // 2
 

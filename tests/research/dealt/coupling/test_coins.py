@@ -1,4 +1,4 @@
-"""Dealt coins: thresholds round towards privacy."""
+"""Dealt random bits: thresholds are rounded towards privacy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TINY = Fraction(1, SCALE)
 @pytest.mark.parametrize("units", [Fraction(5, 2), Fraction(701, 2), Fraction(10**7 + 1, 3)])
 @pytest.mark.parametrize("share", [Fraction(0), Fraction(1, 9), Fraction(1, 4), Fraction(9, 10)])
 def test_thresholds_round_towards_privacy(units: Fraction, share: Fraction) -> None:
-    """q of a few units of 2^-64: every closed form at the implemented numbers is within the declared one."""
+    """With q of a few units of 2^-64, each closed form at the implemented numbers is within the declared one."""
     q = units * TINY
     p = 1 - q
     root = q * share  # this is the declared s

@@ -1,4 +1,4 @@
-"""What stands once on the base of dealt mechanisms: signatures, meanings, refusals."""
+"""Members that are defined once, in the base of dealt mechanisms: signatures, meanings, refusals."""
 
 from __future__ import annotations
 

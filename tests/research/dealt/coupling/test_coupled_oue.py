@@ -1,4 +1,4 @@
-"""Report coupling inside OUE: its law bit by bit, its error, its guarantee, and why every bit has its own pairs."""
+"""Report coupling inside OUE: its distribution per bit, its error, its guarantee, and the need for pairs per bit."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _law(mechanism: CoupledOUE) -> dict[tuple[int, ...], Any]:
 
 
 def _types(shares: Shares, k: int) -> np.ndarray[Any, Any]:
-    """Types of every contributor and bit."""
+    """Return the types of each contributor and bit."""
     ones, truth = (
         np.unpackbits(bits, axis=1, bitorder="little")[:, :k] for bits in (shares.columns[0], shares.columns[1])
     )
@@ -106,7 +106,7 @@ def test_rows_hold_in_their_views(q: Fraction, weight: Fraction, n: int) -> None
     law = _law(mechanism)
 
     def bit_ratios(views: Any, seen: dict[Any, Any]) -> tuple[float, float]:
-        """Worst P(y | own)/P(y | not) of the bit v and worst P(y | not)/P(y | own) of the bit w."""
+        """Return the worst P(y | own)/P(y | not) of bit v and the worst P(y | not)/P(y | own) of bit w."""
         own, other = 0.0, 0.0
         for view in views:
             a, b, c = (seen[view, t] for t in (SAY_1, TRUTH, SAY_0))
@@ -207,7 +207,7 @@ def test_reports_follow_the_share() -> None:
 
 
 def _identified(n: int, d: int, epsilon: float, *, own_pairs: bool) -> float:
-    """Which part of the contributors' peers in the first bit a collector finds by likelihood; all values are rare."""
+    """Return the share of contributors whose peer in the first bit is found by likelihood; all values are rare."""
     q = 1 / (1 + math.exp(epsilon))
     generator = np.random.default_rng(5)
     reported, order = np.zeros((n, d)), np.empty((d, n), dtype=np.int64)
@@ -227,7 +227,7 @@ def _identified(n: int, d: int, epsilon: float, *, own_pairs: bool) -> float:
 
 
 def test_one_pairing_for_all_bits_identifies_the_peers() -> None:
-    """Rare values, n = 2000, epsilon = 1: peers are the two who never report a common one."""
+    """With rare values, n = 2000 and epsilon = 1, peers are the two who never both report a bit."""
     assert _identified(2000, 128, 1.0, own_pairs=False) > 0.9
     assert _identified(2000, 128, 1.0, own_pairs=True) < 0.01
 

@@ -1,4 +1,4 @@
-"""JRR as its four actors use it: dealing, reporting, aggregating, reading; and every mistake they can make."""
+"""JRR as its four actors use it (dealing, reporting, aggregating, reading), and their possible mistakes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ COINS = [(Fraction(3, 5), Fraction(-2, 3)), (Fraction(3, 5), Fraction(-1, 2)), (
 
 
 def signs(shares: Shares) -> NDArray[np.int64]:
-    """Return R of every contributor, 0 for the unpaired one."""
+    """Return R of each contributor, 0 for the unpaired one."""
     found: NDArray[np.int64] = np.array([-1, 1, 0])[shares.columns[0]]
     return found
 
@@ -53,7 +53,7 @@ def _reports(jrr: JRR, truth: np.ndarray[Any, Any], seed: int) -> np.ndarray[Any
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 6])
 def test_deals_have_the_law_of_random_pairs(n: int) -> None:
-    """Every balanced vector of signs equally likely, as random pairing with opposite signs has it."""
+    """All balanced vectors of signs are equally likely, as with random pairs of opposite signs."""
     law = {signs: float(weight) for signs, weight in sign_law(n).items()}
     assert len(law) == math.comb(n, n // 2) * (math.comb((n + 1) // 2, 1) if n % 2 else 1)
     rng = SimulationRandomness(n)
@@ -66,7 +66,7 @@ def test_deals_have_the_law_of_random_pairs(n: int) -> None:
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 6])
 @pytest.mark.parametrize(("p", "rho"), COINS)
 def test_theorem_3_and_unbiasedness_by_enumeration(n: int, p: Fraction, rho: Fraction) -> None:
-    """Marginals, mean and variance of the estimator over all groupings and coins, all data, all drop-outs."""
+    """Marginals, mean and variance of the estimator, for all groupings, truths, data and drop-outs."""
     law, jrr = truth_law(n, p, rho), JRR(p, rho, n)
     q = 1 - p
     for i in range(n):
@@ -105,7 +105,7 @@ def test_both_ways_to_simulate_follow_the_law(n: int, p: Fraction, rho: Fraction
 
 
 def test_mutants_of_the_coins_are_seen() -> None:
-    """A peer with the same sign, independent signs: each law is another one."""
+    """Mutants: a peer with the same sign, and independent signs; both change the distribution."""
     p, rho = COINS[0]
     # This mechanism is meant for more contributors, so it accepts six shares that are not a deal.
     jrr, truth = JRR(p, rho, 1000), np.ones(6, dtype=np.int64)
@@ -184,7 +184,7 @@ def test_table_3_by_simulation() -> None:
 
 
 def test_the_estimator_uses_the_implemented_probabilities() -> None:
-    """p - 1/2 of two and a half units of 2^-64 becomes two: the slope of the estimator tells."""
+    """p - 1/2 of two and a half units of 2^-64 is rounded to two, which changes the slope of the estimator."""
     jrr = JRR(Fraction(1, 2) + Fraction(5, 2 * SCALE), 0, 10)
     assert 1 - 2 * jrr.coin.q == Fraction(4, SCALE)
     few, many = (Aggregate(jrr, np.array([10 - i, i]), 10) for i in (5, 6))
@@ -197,7 +197,7 @@ def test_the_estimator_uses_the_implemented_probabilities() -> None:
 
 
 def test_intervals_cover() -> None:
-    """Score intervals by the law itself: 95 % within its Monte-Carlo bound, also where Wald's would collapse."""
+    """Score intervals by the exact distribution: 95 % within its Monte-Carlo bound, also where Wald's would fail."""
     runs = 4000
     for epsilon, theta, cap in itertools.product((0.1, 1.0), (0.0, 0.05, 0.5), (None, 2.0)):
         jrr = JRR.optimal(2000, epsilon, 5, 0, cap)
@@ -367,7 +367,7 @@ def test_bad_aggregates_are_named() -> None:
 
 
 def test_a_collection_keeps_its_guarantee() -> None:
-    """Infinite and numerical rows survive the document; a changed one is refused."""
+    """Infinite and numerical rows are kept in the document; a changed document is refused."""
     survey = Collection(Schema((Attribute("smoker", ("no", "yes")),)), JRR.optimal(1000, 0.5, 5, 50, deal_id="spring"))
     assert Collection.from_json(survey.to_json()) == survey
     row = next(row.epsilon for row in survey.privacy().trust_models if row.delta)

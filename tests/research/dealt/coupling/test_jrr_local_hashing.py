@@ -1,4 +1,4 @@
-"""k-ary JRR inside local hashing: its law, and the gain that it does not have."""
+"""k-ary JRR inside local hashing: its distribution, and that it gains nothing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.research.dealt.coupling_laws import signs
 
 
 def _support(hashed: JRRLocalHashing, v: int, x: int) -> tuple[Fraction, Fraction]:
-    """P(report supports v | holds x) for who tells the truth and for who lies, over every hash function."""
+    """Return P(report supports v | holds x) for truth-tellers and for liars, over all hash functions."""
     parameters, weights = hashed.hashes.members()
     mine, theirs = (hashed.hashes.hash(np.full(len(weights), u), *parameters).tolist() for u in (x, v))
     pairs = list(zip(mine, theirs, weights.tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""k-ary JRR: dealt signs realise eq. (27); its error, its optimum, and what every row of its guarantee says."""
+"""k-ary JRR: dealt signs realise eq. (27); its error, its optimum, and each row of its guarantee."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ PARAMETERS = [(2, 0.75, -0.1875), (2, 0.625, -0.6), (3, 0.5, -2.0), (3, 0.625, -
 
 
 def _implemented(jrr: KaryJRR) -> tuple[Fraction, Fraction, Fraction]:
-    """p, s, and the rho that these are for."""
+    """Return p, s, and the rho for them."""
     p, s = 1 - jrr.coin.q, jrr.coin.s
     return p, s, -s * s * (jrr.k - 1) / (p * (1 - p))
 
@@ -128,7 +128,7 @@ def test_mean_and_variance_are_exact(k: int, p: float, rho: float, n: int) -> No
 
 
 def _worst_of_shares(k: int, n: int, p: Fraction, s: Fraction, colluders: int) -> float:
-    """Brute force: my report and the signs of the last m contributors."""
+    """Return the worst case by brute force: my report and the signs of the last m contributors."""
     seen: dict[Any, Any] = defaultdict(Fraction)
     for dealt, weight in signs(n).items():
         for true in (True, False):

@@ -1,4 +1,4 @@
-"""Choosing p and rho: known answers, the published tables, a search that knows no closed form, infeasible wishes."""
+"""Choice of p and rho: known answers, published tables, a search without closed forms, infeasible requirements."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_ratios_to_randomised_response(
 
 
 def test_two_orders_of_magnitude() -> None:
-    """n = 200,000, everybody holds 1, epsilon = .01, Algorithm 1: .0104 of randomised response."""
+    """For n = 200,000, all with value 1, epsilon = .01, Algorithm 1 has .0104 of randomised response's error."""
     n = 200_000
     ratio = JRR(*algorithm_1(n, 0.01, 5), n).count_variance(n) / JRR.optimal(n, 0.01, 5, n // 2).count_variance(n)
     assert round(ratio, 4) == 0.0104
@@ -147,7 +147,7 @@ def test_examples_of_the_paper() -> None:
 @pytest.mark.parametrize("count", [0, 30, 200, 450, 500])
 @pytest.mark.parametrize("epsilon", [0.05, 0.4, 2.0])
 def test_no_grid_point_is_better(epsilon: float, count: int, colluders: int, cap: float | None) -> None:
-    """All (p, s) on a grid under both bounds: none has less variance, and some come close."""
+    """No (p, s) on a grid under both bounds has less variance, and some come close."""
     n = 1000
     if cap is not None and cap < epsilon:
         with pytest.raises(InvalidParameterError, match=r"raise epsilon_aux to .* or lower epsilon to"):
@@ -183,7 +183,7 @@ def test_without_a_guess_the_mean_over_a_flat_prior_is_least() -> None:
 
 
 def test_many_colluders_leave_randomised_response() -> None:
-    """Claims that do not reproduce: Algorithm 1 is worse than randomised response for M >= 20 at epsilon = .01."""
+    """Claims that fail: Algorithm 1 is worse than randomised response for M >= 20 at epsilon = .01."""
     n, count = 10_000, 1000
     plain = JRR.optimal(n, 0.01, 0, n // 2).count_variance(count)
     for colluders, worse in ((5, False), (20, True), (500, True)):
@@ -220,7 +220,7 @@ def test_infeasible_wishes_are_named() -> None:
     [(0.3, 1.3, 1000), (0.3, 1.3, 10_000), (0.5, 2.0, 100), (0.5, 4.0, 10_000), (1.0, 1.3, 10_000)],
 )
 def test_the_integers_keep_the_cap_where_floats_miss_it_by_one(epsilon: float, cap: float, n: int) -> None:
-    """Whoever learns my share: ln((p + s)/(q - s)) <= cap, in rationals; the unrounded optimum is above it here."""
+    """For an adversary with my share, ln((p + s)/(q - s)) <= cap in rationals; the unrounded optimum exceeds it."""
     coins = JRR.optimal(n, epsilon, 2, 0, cap).coin
     with localcontext(prec=60):
         most = Fraction(Decimal(str(cap)).exp())

@@ -1,4 +1,4 @@
-"""Report-coupled randomised response: its law, its error, and what every row of its guarantee says."""
+"""Report-coupled randomised response: its distribution, its error, and each row of its guarantee."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def test_all_reports_at_delta(p: Fraction, weight: Fraction, n: int, theta: floa
 
 
 def test_the_same_answer_is_not_the_worst_data() -> None:
-    """Why that row says whose data are known, and what its note is for."""
+    """The reason why the row names whose data are known, and for the row's note."""
     p = Fraction(9, 16)
     law = type_law(6, 1 - p, p, Fraction(1))
     worst = []
@@ -179,7 +179,7 @@ def test_the_same_answer_is_not_the_worst_data() -> None:
 
 
 def test_rows_at_scale() -> None:
-    """JRR with the same p is known to have .338 in the first of these views, and .211 at least in the second."""
+    """JRR with the same p has epsilon .338 in the first of these views, and at least .211 in the second."""
     mechanism = ReportCoupledRR.optimal(10_000, 0.1, 5)
     rows = {r.view: r for r in mechanism.privacy().trust_models}
     same = rows["all reports; everybody else is known to give one and the same answer"]
@@ -210,7 +210,7 @@ def test_no_other_weight_is_better(epsilon: float, colluders: int, count: int) -
 
 
 def test_coupled_pairs_that_would_say_nothing_are_not_offered() -> None:
-    """One colluder of nine, e^epsilon = 1.25 + 1.125 2^-50: coupled pairs would have p = 1/2, which is no mechanism."""
+    """With one colluder of nine and e^epsilon = 1.25 + 1.125 2^-50, p would be 1/2, which is not a mechanism."""
     assert ReportCoupledRR.optimal(10, Decimal("0.2231435513142105551269"), 1).weight == 0
 
 

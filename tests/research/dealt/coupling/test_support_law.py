@@ -1,4 +1,4 @@
-"""The distributions of supports that intervals of dealt mechanisms invert, against enumerations of everything dealt."""
+"""Distributions of supports that intervals of dealt mechanisms invert, against enumerations of whole deals."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_reporters_drawn_from_more_people() -> None:
 
 
 def test_several_deals_together() -> None:
-    """Holders are spread at random over deals of 5 and 5 and one of 5 of whom 3 report."""
+    """Holders are spread at random over deals of 5 and 5 and a deal of 5 with 3 reports."""
     quota = QuotaRR(1.0, 5, 1)
     law = QuotaSupports(((quota.law, 5, 2), (quota.law, 3, 1)), 1.0, 0.0, 13)
 
@@ -145,7 +145,7 @@ def test_several_deals_together() -> None:
 
 @pytest.mark.parametrize(("reporters", "epsilon_aux"), [(19_999, None), (14_000, None), (20_000, 2.0), (14_000, 2.0)])
 def test_noise_that_is_taken_for_normal(reporters: int, epsilon_aux: float | None) -> None:
-    """Too many drop-outs, or random answers, to be worked into the types: against simulated deals."""
+    """Too many drop-outs or random answers to add to the types: compared with simulated deals."""
     n, runs = 20_000, 4000
     quota, rng = QuotaRR(0.5, n, epsilon_aux=epsilon_aux), SimulationRandomness(reporters)
     truth, lie = quota.truthfulness
@@ -167,7 +167,7 @@ def test_noise_that_is_taken_for_normal(reporters: int, epsilon_aux: float | Non
 
 @pytest.mark.parametrize("bends", [(1.0, 1.0, 0.0), (2.0, -1.0, 0.0), (2.0, -4.0, 4.0), (1.0, 4.0, -4.0)])
 def test_the_rule_asks_for_mistakes_without_any_holders(bends: tuple[float, float, float]) -> None:
-    """A variance of 25 supports is enough, wherever it is least (1 here): at f = 0, at 1, or between."""
+    """A variance of 25 supports suffices, wherever it is least (1 here): at f = 0, at 1, or between."""
     level, slope, curvature = bends
 
     def variance(least: float) -> Callable[[float], float]:
@@ -179,7 +179,7 @@ def test_the_rule_asks_for_mistakes_without_any_holders(bends: tuple[float, floa
 
 
 def test_score_bounds_of_the_population_count_sampling() -> None:
-    """Each end lies z deviations from the estimate, by the variance of the listed distribution at that end."""
+    """Each end is z deviations from the estimate, by the variance of the listed distribution at that end."""
     jrr, tail = JRR.optimal(3_000, 1.0, colluders=0, count=900), 0.025
     law, step = jrr._support_law(3_000, 3_000), jrr.support_step / 3_000
     found, variance = np.array([0.3]), partial(jrr.variance, reporters=3_000)

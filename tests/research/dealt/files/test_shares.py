@@ -1,4 +1,4 @@
-"""Files of shares: taken in pieces, at once, and handed out."""
+"""Files of shares: read in pieces, read at once, and handed out."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.cli.conftest import Run
 
 @pytest.mark.long
 def test_hand_outs_wait_for_each_other(dealt: Run) -> None:
-    """Two real processes, both held up until both have begun: one share is handed out once."""
+    """Two real processes are both held until both have begun: one share is handed out once."""
     command = [sys.executable, "-m", "deniable.cli", "hand-out", "survey.json", "shares", "--contributor", "1", "-o"]
     with contextlib.ExitStack() as started:
         with share_ledger("shares").held():

@@ -1,4 +1,4 @@
-"""What several tests of dealing by helpers share."""
+"""Shared fixtures for tests of dealing by helpers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.research.dealt.mpc.sessions import Alone
 
 @pytest.fixture(scope="session")
 def alone() -> Iterator[Alone]:
-    """One party for all tests, whose event loop is closed when they are done."""
+    """One party for all tests; its event loop is closed at the end."""
     party = Alone()
     yield party
     asyncio.set_event_loop(None)

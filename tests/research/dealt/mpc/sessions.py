@@ -15,7 +15,7 @@ FALSE_ALARM = 1e-6
 
 
 class Alone:
-    """A session of one party: no peers, no polynomials, the same program."""
+    """A session of one party: the same program without peers and polynomials."""
 
     def __init__(self) -> None:
         self.runtime = load_runtime()

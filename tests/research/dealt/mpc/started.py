@@ -1,4 +1,4 @@
-"""A mechanism that several helpers deal for."""
+"""A mechanism for which several helpers deal."""
 
 from __future__ import annotations
 

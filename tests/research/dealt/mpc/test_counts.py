@@ -1,4 +1,4 @@
-"""Counts of a deal by several helpers: circuits on every input, and exact laws."""
+"""Counts of a deal by several helpers: circuits on all inputs, and exact distributions."""
 
 from __future__ import annotations
 

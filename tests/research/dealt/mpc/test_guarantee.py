@@ -1,4 +1,4 @@
-"""The guarantee of several helpers: who may collude."""
+"""The guarantee with several helpers: which of them may collude."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Helpers as processes: they end with their starter, and say why they failed."""
+"""Helpers as processes: they end with their starter, and report why they failed."""
 
 from __future__ import annotations
 

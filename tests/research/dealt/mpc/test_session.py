@@ -1,4 +1,4 @@
-"""The helpers' programs, run by one party in this process: exact laws, and what must not be told.
+"""The helpers' programs, run by one party in this process: exact distributions, and values that must stay secret.
 
 Statistical tests have fixed seeds and a false-alarm probability of 1e-6 each.
 """
@@ -87,7 +87,7 @@ def test_order_is_uniform(alone: Alone, shuffle: Callable[..., Any], n: int, dea
 
 
 class Third:
-    """A session of the third of five helpers that notes who deals what; shares are the values themselves."""
+    """A session of the third of five helpers that records who deals which values; shares are the values themselves."""
 
     party, parties, degree, modulus = 2, 5, 2, 251
 

@@ -1,4 +1,4 @@
-"""Waksman's network: every permutation, few switches, and the same wiring for all."""
+"""Waksman's network: all permutations, few switches, and the same wiring for all helpers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dealing by helpers in processes of their own: what each knows, and what happens when one fails.
+"""Dealing by helpers in their own processes: the knowledge of each helper, and failures of a helper.
 
 Statistical tests have fixed seeds and a false-alarm probability of 1e-6 each.
 """
@@ -92,7 +92,7 @@ def test_points_are_different_numbers_of_helpers(points: tuple[Any, ...]) -> Non
 @pytest.mark.long
 @pytest.mark.parametrize("shuffle", ["resharing", "network"])
 def test_any_two_of_four_pieces_determine_a_share_and_one_says_nothing(shuffle: Any) -> None:
-    """Four helpers tolerate one, as three do: a `degree` of 4 // 2 would claim that two know nothing."""
+    """Four helpers tolerate one, as three do; a `degree` of 4 // 2 would wrongly claim to tolerate two."""
     four = split_deal(jrr(2001), 2001, 4, shuffle=shuffle)
     assert four.degree == 1
     types = four.types()

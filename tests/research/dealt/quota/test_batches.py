@@ -1,4 +1,4 @@
-"""Batches of a deal: deals of their own, whose estimates are pooled."""
+"""Batches of a deal: each batch is its own deal, and their estimates are pooled."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_batches_in_simulation() -> None:
 
 
 def test_what_a_small_batch_costs() -> None:
-    """Variance relative to no dealer at f = .05, epsilon = .5: measured once, by batch size."""
+    """Variance relative to no dealer at f = .05, epsilon = .5, by batch size; measured once."""
     ratios = {10: 0.68, 50: 0.37, 200: 0.21, 1000: 0.12, 10_000: 0.07}
     for size, ratio in ratios.items():
         plain = QuotaBatches(0.5, size, 1, minimum=0)

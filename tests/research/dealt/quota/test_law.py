@@ -1,4 +1,4 @@
-"""Counts, moments, variance and the choice of the minimum, against known answers and enumeration."""
+"""Counts, moments, variance and choice of the minimum, against known answers and enumeration."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ VECTORS = json.loads((Path(__file__).parents[3] / "vectors" / "jrr_quota.json").
 
 
 def rr_variance(f: float, n: int, epsilon: float, k: int = 2) -> float:
-    """GRR's variance of a frequency, from the textbook."""
+    """Return GRR's variance of a frequency, from the textbook."""
     p = math.exp(epsilon) / (math.exp(epsilon) + k - 1)
     q = (1 - p) / (k - 1)
     return (f * p * (1 - p) + (1 - f) * q * (1 - q)) / (n * (p - q) ** 2)

@@ -1,4 +1,4 @@
-"""QuotaRR as its four actors use it: dealing, reporting, aggregating, reading; and every mistake they can make."""
+"""QuotaRR as its four actors use it (dealing, reporting, aggregating, reading), and their possible mistakes."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_a_million_shares_take_a_byte_each() -> None:
 
 
 def test_intervals_cover_whatever_is_true() -> None:
-    """Exact coverage over the law, n = 9, every number of holders."""
+    """Exact coverage by the distribution for n = 9 and all numbers of holders."""
     quota = QuotaRR(1.0, 9, 3)
     bounds = [quota.estimate(Aggregate(quota, np.array([9 - i, i]), 9)).interval(0.9) for i in range(10)]
     for holders in range(10):
@@ -159,7 +159,7 @@ def test_intervals_cover_in_simulation(holders: int, epsilon_aux: float | None) 
 
 
 def test_the_normal_interval_would_not_cover() -> None:
-    """Mutant: the variance at the estimate, as for other mechanisms, where the inverted law covers."""
+    """Mutant: the variance at the estimate, as in other mechanisms, fails where the inverted distribution covers."""
     quota = QuotaRR(0.1, 1000, design=0.05)
     rng = SimulationRandomness(6)
     size, hits, wald = 400, 0, 0

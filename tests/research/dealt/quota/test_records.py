@@ -1,4 +1,4 @@
-"""Quota deals side by side: whole records and late joiners, by going through all deals and in simulation."""
+"""Quota deals side by side: whole records and late joiners, by enumeration of all deals and in simulation."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from deniable.research.dealt.shares import Shares
 from tests.research.dealt.quota_laws import counts_of, ideal_weight, says
 
 Assignment = tuple[tuple[int, int], ...]
-"""(attribute, type) of every contributor."""
+"""(attribute, type) of each contributor."""
 
 
 def record_deals(quota: QuotaRecords) -> Iterator[tuple[Assignment, float]]:
-    """Every assignment of attributes and types with its probability, from the definition alone."""
+    """Return all assignments of attributes and types with their probabilities, from the definition alone."""
     parts = quota.parts
     wanted = [part.n for part in parts]
     weights = [ideal_weight(part.k, part.a0, float(part.weight)) for part in parts]
@@ -86,7 +86,7 @@ def test_records_are_unbiased_with_their_variance(sizes: tuple[int, ...], n: int
 
 
 def test_nobody_is_simulated_twice() -> None:
-    """Of ten people five answer each question, and hardly ever lie: every zero is counted just once."""
+    """Of ten people, five answer each question and hardly ever lie: each zero is counted exactly once."""
     quota, rng = QuotaRecords((2, 2), 30.0, 10), Simulation(4)
     zeros = [quota.simulate_aggregate([[0, 0], [1, 1]], [5, 5], rng).counts[[0, 2]] for _ in range(50)]
     assert {int(pair.sum()) for pair in zeros} == {5}

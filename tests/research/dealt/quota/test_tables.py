@@ -25,7 +25,7 @@ from tests.research.dealt.quota_laws import (
 
 
 class Scripted:
-    """Hands out given words."""
+    """Randomness that returns given words."""
 
     def __init__(self, words: list[int]) -> None:
         self.words = list(words)
@@ -36,7 +36,7 @@ class Scripted:
 
 @pytest.mark.parametrize("last", [14, 40])
 def test_a_word_that_is_the_beginning_of_a_cut_is_continued(last: int) -> None:
-    """The law is that of one infinitely long number: ties of 64 bits, and of 128, are settled by the next words."""
+    """Words act as one infinitely long number: the next words decide ties of 64 bits, and of 128."""
     weights = [7, 11, 5, 3, 1]  # these are the weights of 10..14; 15..40 weigh 1 each
     quota = QuotaWeights(10, last, weights)
     total = sum(map(quota.weight, range(last + 1)))
@@ -69,7 +69,7 @@ def test_a_word_that_is_the_beginning_of_a_cut_is_continued(last: int) -> None:
 
 
 def test_shuffling_at_the_boundaries_of_half_words() -> None:
-    """Halves whose product begins a biased interval are dropped; the others choose floor(half bound / 2^32)."""
+    """Halves whose product begins a biased interval are dropped; others choose floor(half bound / 2^32)."""
     n = 20
     halves = []
     for last in range(n - 1, 0, -1):
@@ -107,7 +107,7 @@ def test_a_word_tells_unless_it_equals_a_cut_or_lies_beyond_the_last_of_a_cut_ta
 
 
 def _violations(tables: QuotaTables, weight: Fraction, rate: Fraction) -> int:
-    """How often a table's recurrence is broken, over every count that can occur."""
+    """Return how often a table's recurrence is violated, over all possible counts."""
     n, k, quota, truth = tables.n, tables.k, tables.quota, tables.truth
     wrong = sum(quota.weight(x + 1) * (x + 1) < rate * quota.weight(x) for x in range(quota.first, quota.last))
     wrong += sum(truth.weight(y) * rate * weight < (y + 1) * truth.weight(y + 1) for y in range(truth.top + 1))
@@ -136,7 +136,7 @@ def test_tables_keep_both_recurrences_on_the_full_support(n: int, a0: int, k: in
 
 
 def test_rounding_the_tables_down_is_caught() -> None:
-    """Mutant: the largest entry less by one unit."""
+    """Mutant: the largest entry is one unit less."""
     quota = QuotaRR(1.0, 2000, 550)
     tables = tables_of(quota)
     rate = Fraction(quota.law.tilt)
@@ -151,7 +151,7 @@ def test_rounding_the_tables_down_is_caught() -> None:
 
 
 def test_a_table_without_its_floor_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Mutant: no weight where Poisson weights vanish."""
+    """Mutant: weight 0 where Poisson weights vanish."""
     quota = QuotaRR(1.0, 2000, 550)
     tables = tables_of(quota)
     rate = Fraction(quota.law.tilt)
@@ -164,7 +164,7 @@ def test_a_table_without_its_floor_is_caught(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_the_integers_are_the_law() -> None:
-    """Total variation between the implemented law and the ideal one, exact rational arithmetic."""
+    """Total variation between the implemented and the ideal distribution, in exact rational arithmetic."""
     n, a0, weight = 40, 14, Fraction(171828182845, 10**11)
     tables = quota_tables(n, 2, a0, weight)
     pairs = [(a, c) for a in range(n + 1) for c in range(n + 1 - a)]

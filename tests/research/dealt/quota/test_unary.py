@@ -1,4 +1,4 @@
-"""Quota unary encoding: its guarantee by going through all deals, its error, its laws in simulation."""
+"""Quota unary encoding: its guarantee by enumeration of all deals, its error, and its distributions in simulation."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ E = math.e
 
 
 def ideal(a0: int, c0: int, epsilon: float) -> Weight:
-    """The multinomial (q, 1/2, 1/2 - q) of OUE, conditioned on both quotas."""
+    """Return the multinomial (q, 1/2, 1/2 - q) of OUE, conditioned on both quotas."""
     q = 1 / (math.exp(epsilon) + 1)
     return lambda a, c, b: q**a * 0.5**c * (0.5 - q) ** b if a >= a0 and c >= c0 else 0.0
 
 
 def implemented(quota: QuotaUnary) -> Weight:
-    """The integers that deals are drawn from, per assignment, exact."""
+    """Return the exact integers from which deals are drawn, per assignment."""
     tables = unary_tables(quota.n, *quota.minima, *quota.weights)
 
     def weight(a: int, c: int, b: int) -> Fraction:
@@ -64,7 +64,7 @@ def bit_likelihoods(n: int, weight: Weight) -> list[tuple[Any, Any, Any, Any]]:
 
 
 def worst_ratio(n: int, weight: Weight, k: int = 2) -> Any:
-    """Largest likelihood ratio of two values, over all reports and all types of everybody else, all k bits together."""
+    """Return the largest likelihood ratio of two values, over all reports and all other types, for all k bits."""
     rows = bit_likelihoods(n, weight)
     worst: Any = 0
     # Given the others' types, the k bits are independent. The others' types differ from bit to bit.
@@ -111,7 +111,7 @@ def test_a_cut_at_a_positive_number_of_truth_tellers_has_no_bound() -> None:
 
 
 def test_the_types_of_grr_would_be_too_much() -> None:
-    """Mutant: e - 1 truth-tellers per forced one, as for GRR."""
+    """Mutant: e - 1 truth-tellers per forced contributor, as for GRR."""
     mutant: Weight = lambda a, c, b: (E - 1) ** b if a >= 1 and c >= 1 else 0.0  # noqa: E731
     assert math.log(worst_ratio(4, mutant)) > 1.5
 
@@ -149,7 +149,7 @@ def test_the_default_is_nowhere_worse_than_oue(n: int, epsilon: float) -> None:
 
 
 def test_rare_values() -> None:
-    """Measured once: a few percent of OUE's variance at n = 10,000."""
+    """A few percent of OUE's variance at n = 10,000; measured once."""
     expected = {0.1: 0.006, 0.5: 0.015, 1.0: 0.018}
     for epsilon, ratio in expected.items():
         quota = QuotaUnary(100, epsilon, 10_000)

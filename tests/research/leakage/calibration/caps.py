@@ -1,4 +1,4 @@
-"""Priors whose leakage is to stay below a cap."""
+"""Priors whose leakage must stay below a cap."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ XOR = JOINTS["xor"]
 
 
 def _variance(budgets: np.ndarray[Any, Any], sizes: tuple[int, ...]) -> float:
-    """Sum over attributes of the mean over values of GRR's variance at frequency 1/k, from p and q in plain floats."""
+    """Return the sum over attributes of GRR's mean variance at frequency 1/k, from p and q in plain floats."""
     total = 0.0
     for k, epsilon in zip(sizes, budgets, strict=True):
         q = 1 / (math.exp(epsilon) + k - 1)

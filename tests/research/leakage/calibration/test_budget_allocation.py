@@ -1,4 +1,4 @@
-"""Unequal budgets: against a grid, and at the ends of their range."""
+"""Unequal budgets: against a grid, and at the ends of their ranges."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_unequal_budgets_against_a_grid() -> None:
     ],
 )
 def test_caps_as_small_as_the_least_budgets_allow(joint: Any, cap: float, mechanism: Any) -> None:
-    """The least budgets, 2e-6 each, are feasible at once, whatever direction the search takes."""
+    """The least budgets, 2e-6 each, are feasible at once, in any direction of the search."""
     found = calibrate_unequal(joint, [cap, 2.0], mechanism=mechanism)
     assert found.exact is not None
     assert found.exact[0] <= cap + 1e-15

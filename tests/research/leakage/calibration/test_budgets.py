@@ -1,4 +1,4 @@
-"""Budgets that keep leakage below a cap, for records."""
+"""Budgets for records that keep leakage below a cap."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calibration: known answers, the safe side of the search, and figures that are never taken for what they are not."""
+"""Calibration: known answers, the safe side of the search, and figures that are not mistaken for bounds."""
 
 from __future__ import annotations
 
@@ -269,7 +269,7 @@ def test_what_is_out_of_reach_is_refused_with_the_alternatives() -> None:
 
 
 def test_the_search_ends_where_nine_digits_are_coarser_than_its_bracket(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rounding the middle of the bracket to its lower end made the search endless for one figure in twenty."""
+    """Rounding the middle of the bracket to its lower end once made the search endless for one figure in twenty."""
     calls = 0
 
     def counted(epsilon: float) -> float:
