@@ -307,6 +307,32 @@ def test_the_data_have_the_answers_that_people_read_after_an_edit(
     ann.sends(f"{at}/delete", name="respelt")
 
 
+@pytest.mark.parametrize(
+    ("texts", "names"),
+    [
+        (("كم عمرك؟", "هل تدخن؟", "هل تنام؟"), ["question", "question_2", "question_3"]),
+        (("How often do you drink tea?", "How often do you drink beer?"), ["how_often_do_you_drink"]),
+    ],
+)
+def test_questions_whose_names_would_be_the_same_get_numbers(
+    here: Running, ann: Person, texts: tuple[str, ...], names: list[str]
+) -> None:
+    at = ann.begin("named")
+    for i, text in enumerate(texts):
+        ann.sends(f"{at}/questions", made=f"q00{i}", text=text, kind="categories")
+        ann.sends(f"{at}/questions/q00{i}", text=text, answers="yes\nno", boxes="")
+    found = build(kept(here, "named").to_json())
+    assert found.survey is not None
+    assert found.survey.collection.schema.names[: len(names)] == tuple(names)
+    assert f"if it is empty: {found.survey.collection.schema.names[1]}" in ann.get(f"{at}/questions/q001")
+    # A name that was typed stays, and is not given to another question.
+    ann.sends(f"{at}/questions/q001", name=names[0])
+    found = build(kept(here, "named").to_json())
+    assert found.survey is not None
+    assert found.survey.collection.schema.names[:2] == (f"{names[0]}_2", names[0])
+    ann.sends(f"{at}/delete", name="named")
+
+
 @pytest.mark.parametrize("typed", ["1.500", "1,500", "1 500", "1\N{NARROW NO-BREAK SPACE}500", "1'500", "1500"])
 def test_a_number_of_people_may_have_marks_between_thousands(here: Running, ann: Person, typed: str) -> None:
     at = ann.begin("many")

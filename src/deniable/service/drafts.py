@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import math
 import re
 import tempfile
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -125,8 +126,10 @@ class DraftQuestion(_Shape):
         """Name of the file with the question's word list."""
         return f"{column_name(self.column)}-{self.key}.txt"
 
-    def attribute(self, folder: Path) -> Attribute:
+    def attribute(self, folder: Path, taken: Collection[str] = ()) -> Attribute:
         """Return the question as an attribute of a schema; its words are read from a folder.
+
+        If the name is not typed, and the name made from the text is among those `taken`, it gets a number.
 
         Raises
         ------
@@ -167,7 +170,11 @@ class DraftQuestion(_Shape):
             found["ask"] = "mean"
         further = {"missing": self.missing, "other": self.other}
         found |= {key: self.names.get(text, text) for key, text in further.items() if text.strip()}
-        return Attribute(self.column, kind=self.kind, title=self.text.strip(), **found)
+        column = self.column
+        if not self.name.strip():
+            numbered = (f"{column}_{number}" for number in itertools.count(2))
+            column = next(name for name in itertools.chain([column], numbered) if name not in taken)
+        return Attribute(column, kind=self.kind, title=self.text.strip(), **found)
 
     def spoken_labels(self, attribute: Attribute) -> dict[str, str]:
         """Return the labels that people read, in the first language, by the labels of the schema; no points of grids.
@@ -367,15 +374,17 @@ def build(text: str) -> Built:
     draft = Draft.model_validate_json(text)
     faults = list[Fault]()
     attributes = dict[str, Attribute]()
+    names = {question.name.strip() for question in draft.questions}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for question in draft.questions:
             try:
-                found = question.attribute(folder)
+                found = question.attribute(folder, names)
             except DeniableError as error:
                 faults.append(Fault("questions", str(error), question.key))
                 continue
             attributes[question.key] = found
+            names.add(found.name)
         files = {path.name: path.read_bytes() for path in folder.iterdir()}
     if not draft.questions:
         faults.append(Fault("questions", "There is no question yet."))
