@@ -134,7 +134,7 @@ def test_missing_and_other_answers_have_a_place_if_they_are_given_one(dictionary
     Path("odd.csv").write_text('url,n\npage 1,1\nunheard of,2\n"",3\n')
     again = ("randomize", "survey.json", "odd.csv", "-o", "odd.parquet")
     place = "words.txt; correct the answer, or add the word to that file and make the collection again"
-    refused(dictionary, f"unknown word of attribute “url” in row 2: it is not in {place}", *again)
+    refused(dictionary, f"unknown word of attribute “url” in row 2: this word is not in {place}", *again)
     Path("odd.csv").write_text('url,n\npage 1,1\n"",3\n')
     place = "to accept missing answers, make the collection again with `deniable collection --missing WORD`"
     refused(dictionary, f"missing answer of attribute “url” in row 2; {place}", *again)

@@ -201,7 +201,7 @@ def test_the_socket_is_its_owners_and_goes_with_the_collector(folder: Path) -> N
     assert not path.exists()
     # A database that no collector holds is in use, and nobody answers.
     store = open_store(url)
-    with pytest.raises(StoreInUseError, match="is used by a collector that does not answer"):
+    with pytest.raises(StoreInUseError, match="belongs to a collector that does not answer its socket"):
         ask(url, {"command": "list"})
     store.close()
 

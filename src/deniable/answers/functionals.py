@@ -117,7 +117,7 @@ def _opened(
     else:
         mechanism, made_from = source, aggregate.source
     if mechanism.takes_text:
-        raise not_available("a functional", mechanism.name, "choose a mechanism for listed categories")
+        raise not_available("a weighted sum of frequencies", mechanism.name, "choose a mechanism for listed categories")
     mechanism.check(aggregate)
     return mechanism, names, made_from
 

@@ -330,8 +330,8 @@ def _column(margin: Margin, n: int) -> _Column:
     found = np.array([float(total) for total in totals.values()])
     if not (np.isfinite(found).all() and (found > 0).all()):
         raise InvalidInputError(
-            "the total of each value in a margin must be a finite number > 0: correct the totals that are not, or "
-            "leave out these values"
+            "the total of each value in a margin must be a finite number > 0: correct the wrong totals, or "
+            "leave out their values"
         )
     return _Column(codes, found)
 

@@ -121,7 +121,7 @@ class Cheaters(Questionnaire, ComplianceDesign):
 
     @property
     def why_no_epsilon(self) -> str:
-        return "A forced yes is one-sided: whoever says no is no carrier, or does not follow the instructions."
+        return "A forced yes is one-sided: a person who says no is not a carrier, or does not follow the instructions."
 
     def estimate(self, yes: Sequence[int], n: Sequence[int], *, confidence: float = 0.95) -> CheatersEstimate:
         """Analyst: return the shares of honest carriers, honest non-carriers and cheaters.

@@ -256,7 +256,7 @@ def _check_related(parsed: ModelFormula, mechanism: Any) -> None:
     if len(parsed.randomised) > max(mechanism.related_attributes, 1):
         raise NotIdentifiedError(
             f"no report of {mechanism.name} says anything about {' and '.join(parsed.randomised)} together; to "
-            "explain one attribute by the other, collect with --pairs, or with SPL"
+            "explain one attribute by the other, collect with SPL, or with PairSample (`deniable collection --pairs`)"
         )
 
 

@@ -219,8 +219,8 @@ def _ask_collector(path: Path, request: Answer) -> Answer:
                 line = file.readline(MOST)
     except OSError as error:
         raise StoreInUseError(
-            f"the database {path} is used by a collector that does not answer: {error.strerror or error}. Stop or "
-            "restart that collector, and run the command again"
+            f"the database {path} belongs to a collector that does not answer its socket ({error.strerror or error}): "
+            "stop or restart that collector, and run the command again"
         ) from error
     if line and not line.endswith(b"\n"):
         raise StoreError(

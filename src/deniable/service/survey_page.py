@@ -275,7 +275,9 @@ def read_page(text: str, source: str, collection: Collection) -> SurveyPage:
         )
     opens, closes = (moment(stated, f"{source}: {name}") for stated, name in _times(page))
     if opens is not None and closes is not None and closes <= opens:
-        raise InvalidParameterError(f"{source}: closes_at must be after opens_at, got closes_at={page.closes_at}")
+        raise InvalidParameterError(
+            f"{source}: closes_at must be after opens_at, got opens_at={page.opens_at}, closes_at={page.closes_at}"
+        )
     return page
 
 

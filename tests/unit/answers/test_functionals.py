@@ -292,7 +292,8 @@ def test_what_is_refused() -> None:
         functional(wave, Aggregate.empty(wave), SCORES)
     words = HeavyHitters(epsilon=4.0)
     with pytest.raises(
-        InvalidParameterError, match=r"a functional is not available for .*: choose a mechanism for listed categories"
+        InvalidParameterError,
+        match=r"a weighted sum of frequencies is not available for .*: choose a mechanism for listed categories",
     ):
         functional(words, Aggregate.empty(words), SCORES)
 

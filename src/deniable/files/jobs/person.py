@@ -438,7 +438,7 @@ def _check_draws(draws: Iterable[Draw], path: PathLike) -> None:
         memo = draw.memo
         numbers = [draw.epsilon, *(() if memo is None else (memo.forever, memo.once, memo.step))]
         try:
-            amounts = [exact(number) for number in numbers if number]
+            amounts = [exact(number, "budget") for number in numbers if number]
         except InvalidParameterError as error:
             raise FileFormatError(f"{path} must state every budget as a number: {error}") from error
         positive = all(amount > 0 for amount in amounts)

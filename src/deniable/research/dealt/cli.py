@@ -49,7 +49,8 @@ def deal(
         note(f"warning: {warning}")
     if helpers is not None:
         note(
-            f"dealt by {helpers} helpers, all on this machine: whoever runs it still sees every share, as a dealer does"
+            f"dealt by {helpers} helpers, all on this machine. A person who controls this machine sees every share, as "
+            "a dealer does"
         )
     note(f"{result.n:,} shares: hand out each to its contributor, none to the collector")
 
@@ -71,7 +72,7 @@ def hand_out_shares(
     For the dealer. Give the file only to those contributors. The deal no longer holds their
     shares. Delete your copy of the file once it is delivered.
     """
-    check_output(output, keep="whoever got that file would lose it")
+    check_output(output, keep="the shares in this file would be lost")
     first, last = _range(contributor)
     with writing(output):
         count = hand_out(Collection.load(survey), shares, first, last, output)

@@ -59,8 +59,8 @@ class DictionaryWord(QuestionKind):
     def unknown(self, question: Question, where: str) -> str:
         assert question.dictionary is not None
         return (
-            f"unknown word of {where}: it is not in {question.dictionary.file}; correct the answer, or add the word "
-            "to that file and make the collection again"
+            f"unknown word of {where}: this word is not in {question.dictionary.file}; correct the answer, or add "
+            "the word to that file and make the collection again"
         )
 
     def described(self, question: Question) -> str:

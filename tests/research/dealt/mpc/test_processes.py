@@ -14,7 +14,7 @@ def test_helper_ends_with_its_starter() -> None:
     process = subprocess.Popen([sys.executable, "-m", processes.MODULE], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
     _, words = process.communicate(b'{"plan": "", "index": 0, "ports": [], "listening": 0}\n', timeout=60)
     assert process.returncode == 70
-    assert words.decode().strip() == "whoever started this helper is gone"
+    assert words.decode().strip() == "the process that started this helper has ended"
 
 
 def test_a_helper_that_fails_says_why_and_is_ended(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def _read_job() -> dict[str, Any]:
 def _watch_starter() -> None:
     while os.read(0, 1):
         pass
-    _stop("whoever started this helper is gone")
+    _stop("the process that started this helper has ended")
 
 
 async def _compute(runtime: Any, plan: Plan) -> None:
