@@ -520,6 +520,16 @@ def test_a_survey_that_cannot_work_is_opened_by_words_alone(here: Running, ann: 
     assert entry.about == "A rehearsal among ourselves"
 
 
+def test_a_survey_that_would_close_at_once_is_not_opened(here: Running, ann: Person) -> None:
+    terms = {"contributors": "500", "epsilon": "1.9"}
+    at = finished(ann, "late", **terms, closes_at="2020-01-01")
+    assert "closes_at of “late” must be later than now" in fault(ann.post(f"{at}/open"))
+    # The draft is all that there is, and can be mended.
+    assert [row["slug"] for row in here.collector.surveys.list() if row["slug"] == "late"] == []
+    ann.sends(f"{at}/plan", **terms, closes_at="2126-01-01")
+    assert ann.sends(f"{at}/open") == "/surveys/late"
+
+
 def test_a_draft_that_is_not_finished_is_not_opened(here: Running, ann: Person) -> None:
     at = ann.begin("half")
     assert "There is no question yet" in fault(ann.post(f"{at}/open"))

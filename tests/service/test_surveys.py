@@ -15,6 +15,7 @@ from deniable.errors import DuplicateReportsError, InvalidParameterError, StoreE
 from deniable.files import aggregate_files
 from deniable.files.wire import from_wire
 from deniable.research.dealt import QuotaRR
+from deniable.service.stores import open_store
 from deniable.service.surveys import Survey, Surveys
 from deniable.survey.attribute import Attribute
 from deniable.survey.collection import Collection
@@ -65,6 +66,18 @@ def test_terms_out_of_bounds_are_refused(surveys: Surveys, kind: str) -> None:
     with pytest.raises(error, match=said):
         surveys.new("smoking", ASKED.to_json(), page(**changes), ".")
     assert surveys.list() == []
+
+
+def test_a_survey_that_would_close_at_once_is_not_opened(tmp_path: Path) -> None:
+    clock = Clock()
+    surveys = Surveys(open_store(sqlite(tmp_path), migrate=True), clock=clock)
+    for closes in ("2026-05-01T12:00:00Z", "2026-05-01T13:59:00+02:00"):
+        surveys.new("smoking", ASKED.to_json(), page(closes_at=closes), ".")
+        with pytest.raises(InvalidParameterError, match="closes_at of “smoking” must be later than now"):
+            surveys.open("smoking")
+    assert surveys.status("smoking")["state"] == "draft"
+    surveys.new("smoking", ASKED.to_json(), page(closes_at="2026-05-01T12:00:01Z"), ".")
+    assert surveys.open("smoking")["state"] == "open"
 
 
 def test_what_a_page_cannot_ask_is_refused(surveys: Surveys, tmp_path: Path) -> None:

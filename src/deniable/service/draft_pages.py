@@ -52,7 +52,7 @@ from deniable.service.readiness import LEAST_WORDS, cannot_work
 from deniable.service.receiving import read_body
 from deniable.service.rendering import policy, render_template
 from deniable.service.survey_page import LANGUAGE_NAMES, LANGUAGES
-from deniable.service.surveys import Survey, check_slug
+from deniable.service.surveys import Survey, check_closing, check_slug
 from deniable.survey.attribute import Attribute
 from deniable.survey.decimals import NumberColumns
 from deniable.survey.drafting import draft_schema
@@ -581,6 +581,7 @@ class DraftEndpoints:
 
     def _open(self, who: str, slug: str, survey: Survey, built: Built, anyway: str) -> None:
         surveys = self._collector.surveys
+        check_closing(slug, survey.page, surveys.clock())
         with tempfile.TemporaryDirectory() as folder:
             for name, content in built.files.items():
                 (Path(folder) / name).write_bytes(content)

@@ -169,6 +169,16 @@ def link_path(slug: str, survey: Survey) -> str:
     return f"/s/{slug}#{survey.link_digits}"
 
 
+def check_closing(slug: str, page: SurveyPage, now: datetime) -> None:
+    """Raise InvalidParameterError if a survey that is opened now would close at once, which nobody can undo."""
+    closes = moment(page.closes_at, "closes_at")
+    if closes is not None and now >= closes:
+        raise InvalidParameterError(
+            f"closes_at of {quoted(slug)} must be later than now, got closes_at={page.closes_at}: the survey would "
+            "close at once. Choose a later time; if the survey has a page.json, run `survey new` again with that file"
+        )
+
+
 def check_slug(slug: str) -> None:
     """Raise InvalidParameterError unless a text can be the name of a survey in its address.
 
@@ -311,6 +321,7 @@ class Surveys:
                 "draft; edit page.json, and run `survey new` again with that file"
             )
         if row.state == "draft":
+            check_closing(slug, page, self.clock())
             check_ready(slug, survey.collection, page.contributors, anyway)
         return self._move(row, ("draft", "paused"), "open")
 
