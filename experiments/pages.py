@@ -40,6 +40,7 @@ THEORY = {
     "theory/jrr": "experiments.jrr.theory_page",
     "theory/coupling": "experiments.jrr.coupling_page",
     "theory/leakage": "experiments.cpl.theory_page",
+    "theory/sketches": "experiments.ocms.theory_page",
 }
 """Page of docs/theory -> module that quotes its results."""
 COMMANDS, SEEDS = "commands.json", "seeds.csv"

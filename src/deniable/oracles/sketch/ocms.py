@@ -2,10 +2,10 @@
 
 The choice is from Pan, *Improving Count-Mean Sketch as the Leading Locally Differentially Private Frequency Estimator
 for Large Dictionaries* (IEEE CSF 2025), Theorems 3.6 and 3.8. There are two differences from the paper. First, the
-number of cells is the better of the two integers around the optimum. The nearest integer costs up to 4%. Second, the
-number of cells is chosen together with the family, because a family may not admit every number. Spread admits only
-powers of two. They cost 1.4% on average and at most 7.7% if the mean error over a dictionary counts. If any frequency
-may be near one, they cost 15% on average and up to 38%.
+number of cells is the better of the two integers around the optimum. The nearest integer costs up to 10%, or up to 4%
+if any frequency may be near one. Second, the number of cells is chosen together with the family, because a family may
+not admit every number. Spread admits only powers of two. They cost 1.4% on average and at most 7.7% if the mean error
+over a dictionary counts. If any frequency may be near one, they cost 15% on average and up to 38%.
 """
 
 from __future__ import annotations
