@@ -38,7 +38,7 @@ def milliseconds(call: Callable[[], Any], rounds: int) -> float:
 
 
 def reference_transform(values: NDArray[np.int64]) -> None:
-    """Return the Walsh-Hadamard transform, computed stage by stage in whole-array operations."""
+    """Apply the Walsh-Hadamard transform in place, stage by stage in whole-array operations."""
     h = 1
     while h < len(values):
         pairs = values.reshape(-1, 2, h)

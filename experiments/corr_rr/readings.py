@@ -74,7 +74,7 @@ def groups(labels: int, cuts: tuple[int, ...]) -> NDArray[np.int64]:
 
 
 def correlations(first: Codes, second: Codes) -> Iterator[tuple[tuple[tuple[int, ...], tuple[int, ...]], float]]:
-    """Return the correlation of the merged codes for all mergings of two columns."""
+    """Yield the correlation of the merged codes for all mergings of two columns."""
     sizes = int(first.max()) + 1, int(second.max()) + 1
     table: Floats = np.zeros(sizes)
     np.add.at(table, (first, second), 1 / len(first))

@@ -1,4 +1,4 @@
-"""Small surveys, reports for them, and a way to speak to a collector."""
+"""Small surveys, reports for them, and functions that talk to a collector."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ ASKED = Collection(SCHEMA, GRR(k=3, epsilon=2.0), title="Smoking")
 PASSWORD = "correct horse battery"
 TOKEN = "a sender's token, which is no secret here"
 PATIENCE = 60.0
-"""Seconds to wait for anything that will happen: only a test that fails waits as long, however busy the machine is."""
+"""Seconds to wait for an expected event; only a failing test waits so long, however busy the machine is."""
 
 
 def unhurried() -> pytest.MonkeyPatch:
-    """Let a collector wait `PATIENCE` for its database, which is slow where the machine is; undo it afterwards."""
+    """Let a collector wait `PATIENCE` for its database on a slow machine; undo this afterwards."""
     patched = pytest.MonkeyPatch()
     patched.setattr(ingest, "GIVE_UP", PATIENCE)
     patched.setattr(collecting_module, "READY_TIMEOUT", PATIENCE)
@@ -54,20 +54,20 @@ def page(collection: Collection = ASKED, **changes: Any) -> str:
 
 
 def summed(store: Store, collection: str) -> tuple[bytes, int, int]:
-    """What was drained, also what is not released: the sum, the number of reports in it, and of batches."""
+    """Return what was drained, released or not: the sum, its number of reports, and its number of batches."""
     with store._reading() as run:
         ((counts, n, batches),) = run("SELECT counts, n, batches FROM collections WHERE id = ?", collection)
     return bytes(counts), n, batches
 
 
 def bodies(n: int, start: int = 0, collection: Collection = ASKED, seed: int = 1) -> list[Body]:
-    """n bodies of one report each, whose ids count from `start`."""
+    """Return n bodies of one report each; their ids count from `start`."""
     whole = body(n, start, collection, seed)
     return [Body(whole.collection, whole.ids[i : i + 1], whole.rows[i : i + 1]) for i in range(n)]
 
 
 def body(n: int, start: int = 0, collection: Collection = ASKED, seed: int = 1) -> Body:
-    """One body of n reports."""
+    """Return one body of n reports."""
     codes = np.stack([(np.arange(n) + seed) % size for size in collection.schema.sizes], axis=1)
     rows = to_wire(collection.mechanism, collection.randomize(codes, SimulationRandomness(seed)))
     ids = np.zeros((n, 16), np.uint8)
@@ -83,7 +83,7 @@ def open_survey(surveys: Surveys, slug: str = "smoking", collection: Collection 
 
 
 class Clock:
-    """A clock that stands until it is moved."""
+    """A clock that moves only on command."""
 
     def __init__(self) -> None:
         self.now = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -92,13 +92,13 @@ class Clock:
         return self.now
 
     def move(self, **by: float) -> None:
-        """Go on, or back."""
+        """Move forwards, or backwards."""
         self.now += timedelta(**by)
 
 
 @dataclass
 class Answer:
-    """What a collector answered."""
+    """Answer of a collector."""
 
     status: int
     headers: dict[str, str]
@@ -110,7 +110,7 @@ class Answer:
 
     @property
     def problem(self) -> str:
-        """The problem's name; the status must be its own, and the body a problem document."""
+        """Return the name of the problem; check that the status fits, and that the body is a problem document."""
         said = self.json
         assert self.headers["content-type"] == "application/problem+json"
         assert said["status"] == self.status
@@ -120,7 +120,7 @@ class Answer:
 
 @dataclass
 class Caller:
-    """Speaks to one port; a new connection each time unless kept."""
+    """Client of one port; each request has a new connection unless kept."""
 
     origin: str
     headers: dict[str, str] = field(default_factory=dict)
@@ -136,7 +136,7 @@ class Caller:
             return Answer(found.status, {k.lower(): v for k, v in found.getheaders()}, found.read())
 
     def post(self, body: Body, **headers: str) -> Answer:
-        """Post reports as JSON; batches with the sender's token."""
+        """Post reports as JSON; post batches with the sender's token."""
         path = f"/api/v1/collections/{body.collection}/reports"
         if body.n > 1:
             headers = {"authorization": f"Bearer {TOKEN}", **headers}
@@ -154,7 +154,7 @@ def collecting(
     patience: float = 0.0,
     **settings: Any,
 ) -> Iterator[Running]:
-    """Run a collector on free ports: no drains unless asked for, every batch is released, the clock is believed."""
+    """Run a collector on free ports: it drains on request only, releases each batch, and trusts its clock."""
     configuration = Configuration(
         database=database,
         public="127.0.0.1:0",
@@ -170,18 +170,18 @@ def collecting(
 
 
 def add_sender(store: Store) -> None:
-    """Enter somebody whose token is `TOKEN`, and who may send batches."""
+    """Add a sender with the token `TOKEN` who may send batches."""
     store.add_analyst("robot", "sender", f"scrypt$0$0$0${'00' * 16}${'00' * 64}")
     store.add_session(digest(TOKEN), "robot", "token", None)
 
 
 def sqlite(folder: Path) -> str:
-    """The address of a database in a folder."""
+    """Return the address of a database in a folder."""
     return f"sqlite:{folder / 'survey.db'}"
 
 
 def until(condition: Callable[[], bool], seconds: float = PATIENCE) -> None:
-    """Wait for something."""
+    """Wait until a condition is true."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"

@@ -1,4 +1,4 @@
-"""Databases of both kinds, and a collector that tests of one file share."""
+"""Databases of both kinds, and a collector that the tests of one file share."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tests.service.asking import Clock, collecting, open_survey, sqlite, unhurri
 
 
 def absent(what: str, variable: str) -> NoReturn:
-    """Skip a test of a program that is not here; fail where it must be, as in `.ci/run`."""
+    """Skip a test of a program that is not installed; fail if it is required, as in `.ci/run`."""
     (pytest.fail if os.environ.get(variable) == "required" else pytest.skip)(f"{what} is not installed here")
 
 
 @pytest.fixture(autouse=True)
 def _unhurried() -> Iterator[None]:
-    """A collector whose database is slow waits for it, unless a test says otherwise."""
+    """Let a collector wait for a slow database, unless a test says otherwise."""
     patched = unhurried()
     yield
     patched.undo()
@@ -49,7 +49,7 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 def surveys(tmp_path: Path) -> Iterator[Surveys]:
-    """Surveys on an SQLite database, with a clock of the test; while one is open, each report is released at once."""
+    """Surveys on an SQLite database with the test's clock; while a survey is open, each report is released at once."""
     store = open_store(sqlite(tmp_path), migrate=True)
     yield Surveys(store, Clock(), while_open=1)
     store.close()
@@ -57,7 +57,7 @@ def surveys(tmp_path: Path) -> Iterator[Surveys]:
 
 @pytest.fixture
 def here(tmp_path: Path) -> Iterator[Running]:
-    """A collector with the limits that it has by default."""
+    """A collector with default limits."""
     with collecting(sqlite(tmp_path), limits=True) as found:
         open_survey(found.collector.surveys)
         found.collector.refresh()

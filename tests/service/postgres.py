@@ -1,4 +1,4 @@
-"""A PostgreSQL server of its own for the tests: on a Unix socket in a folder, as nobody where this is root."""
+"""A PostgreSQL server for the tests: on a Unix socket in a folder, run as nobody if the user is root."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _numbers = itertools.count(1)
 
 @functools.cache
 def programs() -> Path | None:
-    """Return the folder of PostgreSQL's own programs, None if it is not installed."""
+    """Return the folder of PostgreSQL's own programs, or None if it is not installed."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
     return found[-1].parent if found else None
 
 
 class Server:
-    """One that runs.
+    """A running server.
 
     Attributes
     ----------
     folder : Path
-        Where its data, its socket and its log are.
+        Folder of its data, its socket and its log.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -47,12 +47,12 @@ class Server:
         self.start()
 
     def start(self) -> None:
-        """Start it, and wait until it takes connections."""
+        """Start the server, and wait until it accepts connections."""
         log = str(self.folder / "log")
         self._run("pg_ctl", "-D", str(self.folder / "data"), "-l", log, "-o", self._options, "-w", "start")
 
     def stop(self, mode: str = "immediate") -> None:
-        """Stop it; "immediate" is what a power cut leaves, but for the disk."""
+        """Stop the server; "immediate" leaves the state of a power cut, except for the disk."""
         self._run("pg_ctl", "-D", str(self.folder / "data"), "-m", mode, "-w", "stop")
 
     def database(self) -> str:
@@ -79,7 +79,7 @@ class Server:
 
 @contextlib.contextmanager
 def server() -> Iterator[Server]:
-    """Run a server inside the block; nothing of it stays."""
+    """Run a server while the block runs; delete all its files afterwards."""
     with tempfile.TemporaryDirectory(prefix="deniable-pg-") as name:
         os.chmod(name, 0o755)
         running = Server(Path(name))

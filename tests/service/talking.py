@@ -1,4 +1,4 @@
-"""What is said on a connection to a collector, and what is counted there."""
+"""Raw data on a connection to a collector, and the resulting counts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def counted(here: Running) -> int:
 
 
 def talk(here: Running, *pieces: bytes) -> bytes:
-    """Send pieces on one connection, and return what is answered until it is closed."""
+    """Send pieces on one connection, and return the answer until the connection is closed."""
     host, _, port = urlsplit(here.public).netloc.partition(":")
     with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
         found = b""

@@ -1,4 +1,4 @@
-"""Accounts: rights for surveys, tokens, passwords and what the audit says about all of it."""
+"""Accounts: rights for surveys, tokens, passwords, and audit entries for all of them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ OTHER = "another long password"
 
 
 def quick(password: str, salt: bytes) -> bytes:
-    """What stands for scrypt here, whose cost tests/service/test_admin.py looks at."""
+    """A fast substitute for scrypt here; tests/service/test_admin.py tests its cost."""
     return hashlib.sha512(salt + password.encode()).digest()
 
 
@@ -66,7 +66,7 @@ def digested(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def run(*arguments: Any, fails: bool = False, typed: str | None = None) -> str:
-    """Run a command; return all that it printed."""
+    """Run a command; return its whole output."""
     result = CliRunner().invoke(app, [str(one) for one in arguments], catch_exceptions=False, input=typed)
     assert result.exit_code == (2 if fails else 0), result.output
     return result.output
@@ -348,7 +348,7 @@ def test_programs_have_no_password_and_people_have_one(tmp_path: Path) -> None:
 
 
 def test_no_session_outlives_the_password_it_was_opened_with(database: str) -> None:
-    """Nor the account: one that is entered while either is changed is refused."""
+    """No session outlives its account either: sessions opened during a change are refused."""
     store = open_store(database, migrate=True)
     store.add_analyst("ann", "owner", STORED)
     assert store.add_session("a", "ann", "session", None, password=STORED)
@@ -366,7 +366,7 @@ def test_no_session_outlives_the_password_it_was_opened_with(database: str) -> N
 
 
 def test_a_stranger_locks_nobody_out_from_another_network(tmp_path: Path) -> None:
-    """Five wrong passwords once kept everybody out."""
+    """Five wrong passwords once locked everyone out."""
     with collecting(sqlite(tmp_path), admin_proxies=["127.0.0.0/8"]) as here:
         here.collector.store.add_analyst("ann", "owner", STORED)
         answers = {}
@@ -382,7 +382,7 @@ def test_a_stranger_locks_nobody_out_from_another_network(tmp_path: Path) -> Non
 
 
 def test_a_proxy_of_the_public_port_says_nothing_about_who_logs_in(tmp_path: Path) -> None:
-    """It stands on this machine, as everybody does who comes through a tunnel and writes what they like."""
+    """The proxy is on this machine, and so is everyone who comes through a tunnel with any header."""
     with collecting(sqlite(tmp_path), trusted_proxies=["127.0.0.0/8"]) as here:
         here.collector.store.add_analyst("ann", "owner", STORED)
         tries = [log_in(here, "ann", "wrong", x_forwarded_for=f"1.2.{i}.4") for i in range(6)]
@@ -390,14 +390,14 @@ def test_a_proxy_of_the_public_port_says_nothing_about_who_logs_in(tmp_path: Pat
 
 
 def test_a_name_that_no_database_takes_is_malformed(here: Running) -> None:
-    """PostgreSQL takes no NUL: strangers could make its alarm ring."""
+    """PostgreSQL refuses NUL: strangers could trigger its alarm."""
     assert log_in(here, "a\0b", "wrong").problem == "malformed"
     assert log_in(here, "ann", "a\0b").problem == "malformed"
 
 
 @pytest.mark.parametrize("name", ["ann", "send", "nobody"])
 def test_every_name_costs_the_same(here: Running, name: str, digested: list[str]) -> None:
-    """No time says whether there is an account: one digest, and the same statements."""
+    """The time does not reveal whether an account exists: one digest, and the same statements."""
     statements: list[str] = []
     store = here.collector.store
     with store._working(), store._reading():

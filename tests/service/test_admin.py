@@ -1,4 +1,4 @@
-"""The admin port: who is let in, what they may do, and that a dashboard says what the command line says."""
+"""The admin port: logins, rights, and a dashboard that agrees with the command line."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_programs_have_tokens(here: Running) -> None:
 
 
 def estimated(here: Running, folder: Path, *options: str) -> dict[str, object]:
-    """What the command line says of the export."""
+    """Return the command line's estimate of the export."""
     (folder / "survey.json").write_text(ASKED.to_json())
     (folder / "x.aggregate").write_bytes(here.collector.surveys.export("smoking"))
     arguments = ["estimate", str(folder / "survey.json"), str(folder / "x.aggregate"), "--json", *options]
@@ -161,7 +161,7 @@ def estimated(here: Running, folder: Path, *options: str) -> dict[str, object]:
 
 
 def shown_numbers(text: str) -> list[list[str]]:
-    """The cells of the charts' rows in a dashboard's DOM."""
+    """Return the cells of the charts' rows in a dashboard's DOM."""
     rows = re.findall(r'<tr>\s*<th scope="row">(.*?)</th>\s*<td class="chart">.*?</td>(.*?)</tr>', text, re.S)
     return [[html.unescape(name), *re.findall(r"<td[^>]*>(.*?)</td>", cells)] for name, cells in rows]
 
@@ -211,7 +211,7 @@ def test_downloads(here: Running, tmp_path: Path) -> None:
 
 
 def test_while_a_survey_is_open_intervals_hold_at_every_look_or_are_not_drawn(tmp_path: Path) -> None:
-    """None where nobody planned a number of people; at the close, those of one look."""
+    """Without a planned number of people there are none; at the close there are one-look intervals."""
     with collecting(sqlite(tmp_path)) as here:
         collector = here.collector
         collector.store.add_analyst("ann", "owner", hash_password(PASSWORD))
@@ -270,7 +270,7 @@ def test_a_forecast_waits_for_thirty_reports_on_two_days(tmp_path: Path) -> None
 
 
 def test_where_none_is_known_at_every_look_none_is_drawn_while_open(tmp_path: Path) -> None:
-    """Beside attributes that have one, in any kind of survey that there is."""
+    """Such attributes occur beside others, in all kinds of surveys."""
     from deniable import collection
 
     schema = Schema(

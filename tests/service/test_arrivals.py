@@ -1,4 +1,4 @@
-"""The alarm when arrivals leave the plan: in the log, in the metrics and on the dashboard."""
+"""The alarm if arrivals differ from the plan: in the log, in the metrics and on the dashboard."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAME = '{survey="smoking"}'
 
 
 def take(collector: Collector, n: int, start: int) -> None:
-    """Take reports and drain them, three times as often as needed."""
+    """Accept reports and drain them, three times as often as needed."""
     sent = body(n, start)
     collector.store.take({ASKED.id: Posted(sent.ids, sent.rows)})
     for _ in range(3):
@@ -30,7 +30,7 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 def test_300015_reports_of_500_planned_raise_the_alarm(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Once in the log; for as long as it is so in the metrics and on the dashboard, also after a restart."""
+    """The log has it once; metrics and dashboard show it while it lasts, also after a restart."""
     clock = Clock()
     with collecting(sqlite(tmp_path), clock=clock) as here:
         collector = here.collector
@@ -73,7 +73,7 @@ def test_300015_reports_of_500_planned_raise_the_alarm(tmp_path: Path, caplog: p
 def test_a_day_of_reports_that_come_at_once_is_off_the_plan_until_the_next_has_ended(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Owners are told at once; analysts see what is released, of which the plan is not full."""
+    """Owners see it at once; analysts see only released reports, which do not fill the plan."""
     clock = Clock()
     store = open_store(sqlite(tmp_path), migrate=True)
     collector = Collector(store, clock)
@@ -101,7 +101,7 @@ def test_a_day_of_reports_that_come_at_once_is_off_the_plan_until_the_next_has_e
 
 
 def test_what_is_off_the_plan() -> None:
-    """1.1 times the plan and 3 sqrt(plan): 500 -> 617.08; at once a tenth and 3 sqrt of it: 50 -> 71.2."""
+    """1.1 times the plan and 3 sqrt(plan): 500 gives 617.08. At once, a tenth and 3 sqrt of it: 50 gives 71.2."""
     assert [off_plan(500, n) for n in (0, 500, 617, 618)] == [None, None, None, "more"]
     assert [off_plan(500, 100, n) for n in (71, 72)] == [None, "faster"]
     assert [off_plan(10_000, n) for n in (11_300, 11_301)] == [None, "more"]

@@ -1,4 +1,4 @@
-"""A survey has a page if, and only if, the browser client knows every part of its mechanism."""
+"""A survey has a page exactly if the browser client knows each part of its mechanism."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""A clock that jumps: followed only when that lasts, and then nothing is done that nobody can undo."""
+"""A jump of the clock is followed only if it lasts; until then nothing irreversible is done."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ TERMS: dict[str, Any] = {"closes_at": "2026-06-01T00:00:00Z", "grace_hours": 24.
 
 
 class Machine:
-    """Two clocks that go together, until the first is set."""
+    """Two clocks that run together until the first is set."""
 
     def __init__(self) -> None:
         self.wall, self.elapsed = Clock(), 1000.0
         self.judged = JudgedClock(self.wall, lambda: self.elapsed)
 
     def wait(self, seconds: float) -> None:
-        """Let time pass, as a collector lives it: it looks at the clock every second."""
+        """Let time pass for a collector, which reads the clock every second."""
         for _ in range(int(seconds // 20)):
             self.wall.move(seconds=20)
             self.elapsed += 20
@@ -35,7 +35,7 @@ class Machine:
 
     @property
     def away(self) -> timedelta:
-        """How far what is believed is from the machine's clock."""
+        """Return the difference between the believed time and the machine's clock."""
         return self.judged() - self.wall()
 
 

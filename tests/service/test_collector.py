@@ -18,7 +18,7 @@ from tests.service.asking import (
 
 
 def test_the_clock_opens_closes_and_ends_grace_and_nothing_else(tmp_path: Path) -> None:
-    """Also set back: what was closed stays closed; reports do not know what time it is."""
+    """If the clock is set back, a closed survey stays closed; reports do not use the time."""
     clock = Clock()
     store = open_store(sqlite(tmp_path), migrate=True)
     collector = Collector(store, clock)

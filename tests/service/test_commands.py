@@ -1,4 +1,4 @@
-"""The commands, on the database or through its collector alike; sending once; a process that ends and loses nothing."""
+"""Commands on the database or through its collector; sending once; a process that ends without losses."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture(params=["file", "collector"])
 def database(request: pytest.FixtureRequest, folder: Path) -> Iterator[str]:
-    """A database that nobody serves, or one that a collector does: then commands go through its socket."""
+    """A database without a collector, or one with a collector, whose socket the commands use."""
     url = sqlite(folder)
     if request.param == "file":
         yield url
@@ -249,7 +249,7 @@ def test_send_draws_once_keeps_and_sends_what_it_kept(url: tuple[str, Any], fold
 def test_other_peoples_answers_under_one_name_are_not_taken_for_sent(
     url: tuple[str, Any], folder: Path, state: Path, n: int, others: int
 ) -> None:
-    """Neither is the first group sent in the place of the second, nor is the second drawn into the first one's file."""
+    """The first group is not sent in place of the second, and the second is not added to the first one's file."""
     public, collector = url
     answers = folder / "answers.csv"
     answers.write_text("smoker\n" + "yes\nno\n" * (n // 2))
@@ -275,7 +275,7 @@ def test_other_peoples_answers_under_one_name_are_not_taken_for_sent(
 
 
 def test_send_refuses_what_a_budget_does_not_allow(url: tuple[str, Any], folder: Path) -> None:
-    """Exactly the budget is allowed, one thousandth less is not; what was drawn and kept is held to it as well."""
+    """Exactly the budget is allowed, a thousandth less is not; a stored draw is also checked."""
     public, collector = url
     answers, limit = folder / "answers.csv", "3.499"
     earlier = Collection(SCHEMA, GRR(k=3, epsilon=1.5), version=7)
@@ -325,7 +325,7 @@ def test_a_touched_file_of_the_same_answers_can_be_sent_to_the_end(url: tuple[st
 def test_what_send_remembers_of_few_answers_does_not_depend_on_them(
     url: tuple[str, Any], folder: Path, state: Path
 ) -> None:
-    """Two files that differ in an answer, and in length, changed in the same moment: equal ledgers, but for the key."""
+    """Two files with different answers and lengths, changed at the same moment: the ledgers differ only in the key."""
     public, _ = url
     answers, entries = folder / "answers.csv", []
     for answer in ("yes", "no"):
@@ -393,7 +393,7 @@ def test_nothing_is_drawn_for_a_survey_that_takes_nothing(tmp_path: Path, folder
 
 
 def test_only_a_collectors_own_word_is_believed(folder: Path) -> None:
-    """Neither a network's login page, which says 200 to everything, nor what speaks no HTTP, counts anything."""
+    """A network's login page, which answers 200 to everything, and answers that are not HTTP do not count."""
     answers = [b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\n<html>", b"nonsense\r\n\r\n", b""]
     answers += [b'HTTP/1.1 200 OK\r\ncontent-length: 16\r\n\r\n{"state":"open"}', b"HTTP/1.1 200 OK\r\n\r\n[1]"]
     with socket.create_server(("127.0.0.1", 0)) as listening:
@@ -464,12 +464,12 @@ def test_a_link_for_another_survey_or_other_texts_draws_nothing(url: tuple[str, 
 
 
 PATIENCE = 60
-"""Seconds for what takes one on a machine that does nothing else."""
+"""Time limit in seconds for events that take one second on an idle machine."""
 
 
 @contextlib.contextmanager
 def served(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A collector in a process of its own, with its public address."""
+    """A collector in its own process, with its public address."""
     command = [sys.executable, "-m", "deniable.cli", "serve", "--database", sqlite(folder), "--migrate", "--json"]
     environment = {**os.environ, "DENIABLE_PUBLIC": "127.0.0.1:0", "DENIABLE_ADMIN": "127.0.0.1:0"}
     environment |= {"DENIABLE_LIMITS_OFF": "1"}

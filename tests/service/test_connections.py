@@ -1,4 +1,4 @@
-"""Connections: heads that do not end, frames of bodies, and which are closed first."""
+"""Connections: endless heads, frames of bodies, and the order of closing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ENDLESS = [b"x" * 4096] * 64
 
 @pytest.fixture
 def parsed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Bytes that were parsed, piece by piece."""
+    """Return the parsed bytes, piece by piece."""
     sizes, received = list[int](), connections._Requests.data_received
 
     def counted(self: connections._Requests, data: bytes) -> None:
@@ -32,7 +32,7 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.mark.parametrize("start", [LIVE + b"cookie: ", b"GET /", LIVE + b"n"], ids=["value", "address", "name"])
 def test_an_endless_head_is_refused_and_keeps_nobody_waiting(here: Running, parsed: list[int], start: bytes) -> None:
-    """110 MB of head once took 13.6 seconds, in which nobody else was answered: the time grows with its square."""
+    """110 MB of head once blocked all others for 13.6 seconds: the time grew with the square of the size."""
     answer = talk(here, start, *ENDLESS)
     assert answer.startswith(b"HTTP/1.1 4") or answer == b""
     assert sum(parsed) <= MAX_HEAD + connections._PIECE
@@ -48,7 +48,7 @@ def test_what_frames_a_body_is_bounded_as_well(here: Running, parsed: list[int],
 
 
 class _Idle:
-    """A connection as the port keeps it."""
+    """A connection in the port's list."""
 
     def __init__(self, idle: bool) -> None:
         self.idle, self.shut = idle, False

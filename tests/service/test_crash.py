@@ -1,4 +1,4 @@
-"""A collector that is killed under load loses nothing and counts nothing twice; many more kills in `make crash`."""
+"""A collector that is killed under load loses no report and counts none twice; `make crash` has many more kills."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_a_killed_collector_loses_nothing(tmp_path: Path) -> None:
 
 
 def test_a_killed_collector_counts_every_invitation_once(tmp_path: Path) -> None:
-    """Also where a link is used on two devices, and where ids come that nobody was invited by."""
+    """Some links are used on two devices, and some ids have no invitation."""
     found = crash("sqlite", f"sqlite:{tmp_path / 'a.db'}", tmp_path, kills=1, pause=0.1, invited=240)
     assert found.held, found
     assert (found.counted, found.acknowledged, found.tokens) == (240, 240, 0)

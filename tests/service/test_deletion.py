@@ -1,4 +1,4 @@
-"""Deletion of a survey: what goes, what stays, who may, and that the files hold nothing of it any more."""
+"""Deletion of a survey: what is deleted, what remains, who may delete, and that no file keeps the data."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TABLES = ("collections", "dictionaries", "receipts", "inbox", "batches", "releas
 
 
 def filled(surveys: Surveys, slug: str, collection: Collection, marks: int) -> list[bytes]:
-    """A closed survey with everything that one can have; return what must be found in its files."""
+    """Return a closed survey with data of all kinds, and the data that its files must contain."""
     open_survey(surveys, slug, collection, retention="reports")
     ids = []
     for start in range(0, 400, 40):
@@ -47,7 +47,7 @@ def filled(surveys: Surveys, slug: str, collection: Collection, marks: int) -> l
 
 
 def parts(pieces: list[bytes]) -> set[bytes]:
-    """What is looked for, in parts of at most 64 bytes, for what is long lies in several pages."""
+    """Return the searched data in parts of at most 64 bytes, because long data are spread over several pages."""
     return {piece[at : at + 64] for piece in pieces for at in range(0, len(piece), 64) if len(piece[at:]) >= 16}
 
 
@@ -57,7 +57,7 @@ def rows(surveys: Surveys) -> dict[str, int]:
 
 
 def files_of(database: str, request: pytest.FixtureRequest) -> bytes:
-    """The bytes of a database on the disk: SQLite's file and log, or PostgreSQL's tables."""
+    """Return the bytes of a database on the disk: SQLite's file and log, or PostgreSQL's tables."""
     if path := sqlite_path(database):
         return b"".join(file.read_bytes() for file in path.parent.glob(f"{path.name}*") if file.is_file())
     server: postgres.Server = request.getfixturevalue("postgres_server")
@@ -74,7 +74,7 @@ def files_of(database: str, request: pytest.FixtureRequest) -> bytes:
 
 
 def test_nothing_of_a_deleted_survey_is_in_the_files(database: str, request: pytest.FixtureRequest) -> None:
-    """Beside it another stays whole; the files are read while the collector runs on them."""
+    """Another survey stays complete; the files are read while the collector runs on them."""
     surveys = Surveys(open_store(database, migrate=True), Clock(), while_open=1)
     kept = parts(filled(surveys, "colours", KEPT, 0x5A))
     before, without = rows(surveys), files_of(database, request)
@@ -140,7 +140,7 @@ def test_only_drafts_and_closed_surveys_are_deleted(database: str) -> None:
 
 
 def test_the_command_line_asks_for_the_name(tmp_path: Path) -> None:
-    """Also through the collector that serves the database."""
+    """It also does so through the collector that serves the database."""
     arguments = ["survey", "delete", "smoking", "--database", sqlite(tmp_path)]
     with collecting(sqlite(tmp_path)) as here:
         surveys, call = here.collector.surveys, Caller(here.public)

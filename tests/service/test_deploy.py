@@ -1,4 +1,4 @@
-"""The files in deploy/, used as the page about deployment says: by an unprivileged user, with their own commands."""
+"""Files in deploy/, used as on the page about deployment: by an unprivileged user, with their own commands."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 UNIT, BACKUP = (DEPLOY / "systemd" / f"{name}.service" for name in ("deniable", "deniable-backup"))
 SOMEBODY = 47_831
-"""A user of no name, who owns nothing."""
+"""Id of a user without a name, who owns no file."""
 
 PROGRAM = "/opt/deniable/bin/deniable"
 
 
 def settings(unit: Path) -> dict[str, list[str]]:
-    """Return what a unit sets, by name."""
+    """Return the settings of a unit by name."""
     found: dict[str, list[str]] = {}
     for line in unit.read_text().splitlines():
         name, equals, value = line.partition("=")
@@ -44,20 +44,20 @@ def settings(unit: Path) -> dict[str, list[str]]:
 
 @dataclass
 class Harness:
-    """Does what systemd does with a unit, as far as that can be done without it, in folders of its own.
+    """Imitate systemd for a unit, as far as possible, in folders of its own.
 
     The user, directories with their modes, the mask, the limit of files, the environment, no new privileges and an
-    empty set of capabilities are those of the unit; paths are below `root`.
+    empty set of capabilities are taken from the unit. Paths are below `root`.
     """
 
     root: Path
 
     def place(self, text: str) -> str:
-        """Return a text with this root's paths."""
+        """Return a text with paths below this root."""
         return re.sub(r"/(var|etc)/[\w/.-]+", lambda found: f"{self.root}{found[0]}", text)
 
     def prepare(self, unit: Path) -> None:
-        """Make the directories of a unit, and the settings."""
+        """Make the directories and the settings of a unit."""
         said = settings(unit)
         for kind, place in (
             ("StateDirectory", "var/lib"),
@@ -75,7 +75,7 @@ class Harness:
         (etc / "environment").write_text("DENIABLE_PUBLIC=127.0.0.1:0\nDENIABLE_ADMIN=127.0.0.1:0\n")
 
     def environment(self, unit: Path) -> dict[str, str]:
-        """Return the environment of a unit: its own, and that of its file."""
+        """Return the environment of a unit: its own variables, and those of its file."""
         found = {"PATH": "/usr/bin:/bin"}
         for text in settings(unit).get("Environment", []):
             name, _, value = self.place(text).partition("=")
@@ -86,7 +86,7 @@ class Harness:
         return found
 
     def start(self, unit: Path, command: list[str] | None = None) -> subprocess.Popen[str]:
-        """Start what a unit starts, or another command of its user."""
+        """Start the program of a unit, or another command as its user."""
         said = settings(unit)
         own = shlex.split(self.place(said["ExecStart"][0])) if command is None else command
         assert own[0] == PROGRAM
@@ -115,7 +115,7 @@ class Harness:
         )
 
     def run(self, *command: str) -> str:
-        """Run a command of the collector's user, and return what it says."""
+        """Run a command as the collector's user, and return its output."""
         process = self.start(UNIT, [PROGRAM, *command])
         said, errors = process.communicate(timeout=120)
         assert process.returncode == 0, errors
@@ -124,7 +124,7 @@ class Harness:
 
 @pytest.fixture
 def harness() -> Iterator[Harness]:
-    """A root for a unit's directories that somebody else can reach, too."""
+    """A root for a unit's directories that other users can also reach."""
     if os.geteuid() != 0 or shutil.which("setpriv") is None:
         pytest.skip("a service is started under another user: needs root and setpriv")
     with tempfile.TemporaryDirectory(prefix="deniable-deploy-", dir="/var/tmp") as name:
@@ -138,7 +138,7 @@ def harness() -> Iterator[Harness]:
 
 @contextlib.contextmanager
 def serving(harness: Harness) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """The collector as the unit starts it, with its public address, which stands in its log."""
+    """The collector as started by the unit, with its public address from its log."""
     process = harness.start(UNIT)
     assert process.stderr is not None
     try:
@@ -152,7 +152,7 @@ def serving(harness: Harness) -> Iterator[tuple[subprocess.Popen[str], str]]:
 
 
 def test_the_unit_starts_takes_a_report_and_ends(harness: Harness) -> None:
-    """As the page says: the first owner and a survey by the collector's user, then the service."""
+    """As on the page: the collector's user makes the first owner and a survey, then starts the service."""
     harness.prepare(UNIT)
     database = f"sqlite:{harness.root}/var/lib/deniable/survey.db"
     state = harness.root / "var" / "lib" / "deniable"
@@ -192,7 +192,7 @@ def test_the_unit_starts_takes_a_report_and_ends(harness: Harness) -> None:
 
 
 def test_a_unit_that_logs_before_its_directory_is_made_would_be_found(harness: Harness) -> None:
-    """The unit of before opened its log before LogsDirectory= was made; now the collector says what is missing."""
+    """An earlier unit opened its log before LogsDirectory= was made; now the collector names the missing directory."""
     harness.prepare(UNIT)
     (harness.root / "var" / "log" / "deniable").rmdir()
     process = harness.start(UNIT)
@@ -244,12 +244,12 @@ done
 cp -R "$2/." "$1/src"
 chroot "$1" sh -ec "$3"
 """
-"""Makes a root of this machine's programs with folders of its own, as an image begins with, and runs something."""
+"""Makes a root from this machine's programs with its own folders, like an image at its start, and runs a command."""
 
 
 @pytest.mark.long
 def test_the_steps_of_the_container_make_one_that_serves() -> None:
-    """In a root of their own, as a user who has no rights outside it."""
+    """The steps run in their own root, as a user without rights outside of it."""
     if os.geteuid() != 0 or shutil.which("nsenter") is None:
         pytest.skip("the root of a container is made by root, with nsenter")
     with tempfile.TemporaryDirectory(prefix="deniable-container-", dir="/var/tmp") as name:
@@ -306,7 +306,7 @@ def _replay(tmp_path: Path) -> None:
 
 
 def test_the_compose_file_fits_the_container() -> None:
-    """Read as text: no library here reads YAML, and no program here runs it."""
+    """The file is read as text: no library here reads YAML, and no program runs it."""
     lines = (DEPLOY / "container" / "compose.yaml").read_text().splitlines()
     said = dict(line.strip().partition(": ")[::2] for line in lines if not line.strip().startswith("#"))
     made: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""What the page about collecting tells people to type works, line by line; its Python runs with that of all pages."""
+"""Commands on the page about collecting work, line by line; its Python runs with that of all pages."""
 
 from __future__ import annotations
 

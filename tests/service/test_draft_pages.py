@@ -1,4 +1,4 @@
-"""Making a survey on the admin port: who may, what is kept, what is refused, and that twice is the same as once."""
+"""Making a survey on the admin port: rights, stored data, refusals, and repeated requests."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 
 class Person:
-    """Somebody who is logged in and sends forms."""
+    """A logged-in user who sends forms."""
 
     def __init__(self, here: Running, name: str = "ann") -> None:
         call = Caller(here.admin, {"origin": here.admin})
@@ -59,7 +59,7 @@ class Person:
         return self.call("POST", path, urlencode(fields).encode(), **{"content-type": FORM})
 
     def sends(self, path: str, **fields: Any) -> str:
-        """Send a form that is taken; return where it leads."""
+        """Send a form that is accepted; return its redirect."""
         answer = self.post(path, **fields)
         assert answer.status == 303, answer.content
         return answer.headers["location"]
@@ -81,7 +81,7 @@ def kept(here: Running, slug: str) -> Draft:
 
 
 def fault(answer: Answer) -> str:
-    """What a page that was not taken says."""
+    """Return the fault on the page after a refused form."""
     assert answer.status == 200, answer.content
     found = re.search(r'<p class="fault" role="alert">(.*?)</p>', answer.content.decode(), re.S)
     assert found
@@ -89,7 +89,7 @@ def fault(answer: Answer) -> str:
 
 
 def finished(ann: Person, slug: str, **terms: Any) -> str:
-    """A draft with one question that is ready to be opened."""
+    """Return a draft with one question that is ready to be opened."""
     at = ann.begin(slug)
     ann.sends(f"{at}/questions", made="q001", text="Do you smoke?", kind="categories")
     ann.sends(f"{at}/questions/q001", text="Do you smoke?", kind="categories", answers="yes\nno", boxes="")
@@ -343,7 +343,7 @@ def test_a_number_of_people_may_have_marks_between_thousands(here: Running, ann:
 
 
 def multipart(name: str, content: bytes, key: str = "imp1", decimal: str = "") -> tuple[bytes, str]:
-    """The body of a form with a file, and its media type."""
+    """Return the body of a form with a file, and its media type."""
     parts = [
         f'--x\r\nContent-Disposition: form-data; name="made"\r\n\r\n{key}\r\n'.encode(),
         *([f'--x\r\nContent-Disposition: form-data; name="decimal"\r\n\r\n{decimal}\r\n'.encode()] if decimal else []),
@@ -385,7 +385,7 @@ def test_questions_come_from_a_table(here: Running, ann: Person) -> None:
 
 
 def packed(size: int) -> bytes:
-    """An archive of one part that is long and says nothing."""
+    """Return an archive with one long part of repeated bytes."""
     written = io.BytesIO()
     with (
         zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,

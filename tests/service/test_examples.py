@@ -1,6 +1,6 @@
-"""The example files of every format: they are what is written, and they are read.
+"""Example files of all formats: they equal today's output, and they can be read.
 
-`python -m tests.service.test_examples` writes them again; a change is a change of a format.
+`python -m tests.service.test_examples` writes them again. A changed file means a changed format.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ while_open = "day"
 
 
 def made(folder: Path) -> dict[str, bytes]:
-    """Return the content of every example."""
+    """Return the content of all examples."""
     sent = body(3)
     store = open_store(f"sqlite:{folder / 'survey.db'}", migrate=True)
     try:

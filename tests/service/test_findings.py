@@ -1,4 +1,4 @@
-"""What a dashboard says in sentences: claims that both ends of a range allow, and bars that lie where numbers say."""
+"""Sentences on a dashboard: both ends of a range allow their claims, and bars agree with numbers."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_bar_is_solid_up_to_its_lower_end_and_open_from_there() -> None:
 
 
 def test_each_question_is_one_finding_and_numbers_have_a_mean() -> None:
-    """With 40,000 contributors at epsilon 3 every claim below is ten standard errors from its bound."""
+    """With 40,000 contributors at epsilon 3, each claim below is ten standard errors from its bound."""
     schema = Schema(
         (
             Attribute("quiet", ("never", "once"), title="Quiet?"),

@@ -1,4 +1,4 @@
-"""Waits after wrong passwords, in a time that passes only when everything waits."""
+"""Waits after wrong passwords, with a time that passes only while everyone waits."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ import pytest
 from deniable.service.guessing import FREE_FAILURES, MOST_KNOWN, MOST_WAITING, Guesses, TooSoonError
 
 COST = 0.08
-"""Seconds that comparing a password takes here."""
+"""Seconds to compare a password in this test."""
 
 OWNER, STRANGER = "192.0.2.7", "203.0.113.5"
 
 
 class Selector(selectors.DefaultSelector):
-    """Passes time at once instead of waiting."""
+    """Selector that lets time pass at once instead of waiting."""
 
     def __init__(self) -> None:
         super().__init__()
         self.now = 0.0
 
     def select(self, timeout: float | None = None) -> list[Any]:
-        """Return what is ready; go on in time by what would have been waited."""
+        """Return ready events; move the time by the length of the wait."""
         self.now += timeout or 0.0
         return super().select(0)
 
@@ -49,7 +49,7 @@ def in_time(test: Callable[[], Coroutine[Any, Any, None]]) -> None:
 
 
 def comparing(right: bool, compared: list[float] | None = None) -> Callable[[], Awaitable[bool]]:
-    """What compares a password, and takes its time."""
+    """Compare a password, which takes time."""
 
     async def compare() -> bool:
         if compared is not None:
@@ -61,7 +61,7 @@ def comparing(right: bool, compared: list[float] | None = None) -> Callable[[], 
 
 
 async def tried(guesses: Guesses, address: str, right: bool = False, name: str = "ann") -> int | bool:
-    """Try a password; return what came out, or for how many seconds to wait."""
+    """Try a password; return the result, or the seconds to wait."""
     try:
         return await guesses.attempt(name, address, comparing(right))
     except TooSoonError as error:
@@ -92,7 +92,7 @@ def test_wrong_passwords_make_a_network_wait_twice_as_long_each_time() -> None:
 
 @pytest.mark.parametrize("name", ["ann", "a name that no account has"])
 def test_wrong_passwords_from_elsewhere_and_for_others_make_nobody_wait(name: str) -> None:
-    """Five wrong passwords once kept everybody out, from everywhere."""
+    """Five wrong passwords once locked everyone out, from everywhere."""
 
     async def test() -> None:
         guesses = Guesses()
@@ -147,7 +147,7 @@ def test_guessing_takes_a_quarter_of_a_core_at_most_from_any_number_of_networks(
 
 @pytest.mark.parametrize("known", [True, False])
 def test_a_flood_from_many_networks_keeps_no_owner_out(known: bool) -> None:
-    """More wait than there is room for; who logged in from there before comes first, and so does who never failed."""
+    """The queue is full: people who logged in from there before, or never failed, come first."""
 
     async def test() -> None:
         guesses = Guesses()
@@ -179,7 +179,7 @@ def test_a_flood_from_many_networks_keeps_no_owner_out(known: bool) -> None:
 
 
 def test_a_flood_from_ever_new_networks_delays_and_keeps_nobody_out() -> None:
-    """Who comes from a new network, too, waits less than the whole queue takes, which arrival order would make it."""
+    """Even someone from a new network waits less than the whole queue takes, as arrival order would require."""
 
     async def test() -> None:
         guesses = Guesses()

@@ -1,4 +1,4 @@
-"""Impossible reports of a batch, found by few looks."""
+"""Impossible reports of a batch are found with few checks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.service.asking import (
 def test_impossible_reports_are_found_by_few_looks(
     impossible: int, most: int, others: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of 10,000 impossible ones 20,000 looks would keep everybody else waiting for seconds."""
+    """For 10,000 impossible reports, 20,000 checks would block all others for seconds."""
     survey, looks = Survey.read(ASKED.to_json(), page(), {}), [0]
     look = Survey.valid
 

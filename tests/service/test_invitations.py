@@ -1,4 +1,4 @@
-"""Invitations: what counts, what is refused, and what the inviter and the collector know together, rule by rule."""
+"""Invitations: counts, refusals, and the joint knowledge of inviter and collector, rule by rule."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def names(count: int, tag: str = "", part: int = 1) -> list[Invitation]:
 
 
 def sent(name: bytes, code: int = 0, collection: Collection = ASKED) -> Body:
-    """A report that says a code, whatever the coins would have made of it."""
+    """Return a report with this code, without random draws."""
     row = np.full((1, 1), code, np.uint8)
     return Body(collection.id, np.frombuffer(name, np.uint8).reshape(1, 16), row)
 
@@ -308,7 +308,7 @@ def test_a_page_lets_no_second_person_use_an_invitation() -> None:
 
 
 def test_rule_1_what_both_know_is_a_report_whose_odds_the_collection_bounds(here: Running) -> None:
-    """A collector that writes down every request, and an inviter with all links, learn one report of each person."""
+    """A collector that logs every request, and an inviter with all links, learn one report of each person."""
     links = draw_links(3)
     invite(here.collector.surveys, links)
     recorded: dict[bytes, int] = {}
@@ -373,7 +373,7 @@ def test_a_link_is_for_one_person_and_its_token_is_in_no_message(here: Running, 
 
 
 def test_rule_3_the_first_report_of_a_link_counts_whoever_sends_the_second(here: Running) -> None:
-    """An inviter who answers with somebody's link before or after them changes one report, and gets none."""
+    """An inviter who uses a person's link before or after them changes one report, and gets no second one."""
     (link,) = draw_links(1)
     invite(here.collector.surveys, [link])
     name = nullifier(ASKED.id, link.token)
@@ -392,7 +392,7 @@ def test_rule_4_ids_of_one_token_are_unrelated_and_depend_on_no_answer() -> None
 
 
 def test_rules_5_and_6_after_the_drain_nobody_can_say_whose_report_is_whose(tmp_path: Path) -> None:
-    """The inviter's file and the whole database of a collector that keeps reports: who answered, and no more."""
+    """The inviter's file and the whole database of a collector that keeps reports show only who answered."""
     with collecting(sqlite(tmp_path)) as here:
         open_survey(here.collector.surveys, access="invited", retention="reports")
         here.collector.refresh()
@@ -472,7 +472,7 @@ def test_rule_10_the_address_is_the_same_for_everybody_and_channels_are_large(su
 
 
 def test_rule_11_neither_database_nor_log_holds_a_token(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """With the limits that a collector has by default: invited people sit behind one address, and none is kept out."""
+    """The collector has default limits: invited people share one address, and none is refused."""
     database = sqlite(tmp_path / "data")
     (tmp_path / "data").mkdir()
     begin_log()
@@ -524,7 +524,7 @@ def test_rule_12_all_bodies_of_invited_people_are_equally_long() -> None:
 
 
 def test_rule_13_a_link_binds_the_texts_that_its_person_is_shown(here: Running) -> None:
-    """A collector cannot serve one person texts or questions of their own: the digits are those of both documents."""
+    """A collector cannot show one person other texts or questions: the digits cover both documents."""
     held = here.collector.held(ASKED.id)
     assert held is not None
     other = read_page(page(access="invited", contact="them@example.org"), "page.json", ASKED)
@@ -563,7 +563,7 @@ def test_a_senders_batch_counts_no_id_that_was_not_invited(here: Running) -> Non
 
 @pytest.fixture
 def asked(here: Running, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The admin port's address, with the token of an inviter in the environment."""
+    """Return the admin port's address, with the token of an inviter in the environment."""
     store = here.collector.store
     store.add_analyst("eve", "inviter", hash_password(PASSWORD), frozenset({"smoking"}))
     monkeypatch.setenv("DENIABLE_TOKEN", Logins(store, here.collector.clock).issue("eve", "token", None))
@@ -571,7 +571,7 @@ def asked(here: Running, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_an_inviter_invites_from_another_machine_and_sees_no_result(here: Running, asked: str, tmp_path: Path) -> None:
-    """Through the admin port: links, reminders, revocation and the response rate; everything else is refused."""
+    """Through the admin port: links, reminders, revocation and response rate; all other requests are refused."""
     store, links = here.collector.store, tmp_path / "links.csv"
     made = command("survey", "invite", "smoking", "--database", asked, "--count", 40, "--url", here.public, "-o", links)
     assert made.exit_code == 0, made.output

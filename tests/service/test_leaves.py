@@ -1,4 +1,4 @@
-"""Receipts: every report has a leaf in its batch, and no leaf tells whose it is."""
+"""Receipts: each report has a leaf in its batch, and no leaf reveals its owner."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ API = f"/api/v1/collections/{ASKED.id}"
 
 
 def with_leaves(one: Body, seed: int = 1) -> tuple[Body, list[bytes]]:
-    """A body whose reports have leaves; and these."""
+    """Return a body whose reports have leaves, and these leaves."""
     secrets = np.random.default_rng(seed).integers(0, 256, (one.n, 16), dtype=np.uint8)
     made = [leaf_of(secret.tobytes(), row.tobytes()) for secret, row in zip(secrets, one.rows, strict=True)]
     leaves = np.frombuffer(b"".join(made), np.uint8).reshape(-1, 32)
@@ -48,7 +48,7 @@ def taken(surveys: Surveys, one: Body) -> None:
 
 
 def test_every_report_has_a_leaf_in_the_step_that_released_it(surveys: Surveys) -> None:
-    """With a leaf of its own or without, stirred or not, in a first batch, in two of one step, and at the end."""
+    """With or without its own leaf, stirred or not, in a first batch, in two batches of one step, and at the end."""
     open_survey(surveys)
     store = surveys.store
     groups = [with_leaves(body(n, start), start) for n, start in ((25, 0), (7, 100), (18, 200), (21, 300), (3, 400))]
@@ -99,7 +99,7 @@ def test_the_first_leaf_counts_and_a_second_is_dropped_with_its_report(surveys: 
 def test_tables_of_before_are_brought_forward_with_what_waits_in_them(
     database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Reports that wait get a leaf that nobody has; a step that was released before has no root, and says so."""
+    """Waiting reports get a leaf without an owner; a step that was released before has no root, and says so."""
     with monkeypatch.context() as before:
         before.setattr("deniable.service.stores.store.STEPS", STEPS[:6])
         before.setattr("deniable.service.stores.store.VERSION", 6)
@@ -138,9 +138,9 @@ def _migrated(database: str) -> Store:
 
 
 def test_no_column_holds_a_leaf_beside_an_id(surveys: Surveys, tmp_path: Path, database: str) -> None:
-    """Every row of every table, as the database itself gives it; and leaves stand in their own order, not in another.
+    """All rows of all tables, read from the database; leaves are stored in their own order only.
 
-    An adversary with the whole database and all published leaves has ids and leaves, and nothing that pairs them.
+    An adversary with the whole database and all published leaves has ids and leaves, but cannot pair them.
     """
     open_survey(surveys, retention="reports")
     sent, leaves = with_leaves(body(40))

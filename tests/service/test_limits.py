@@ -1,4 +1,4 @@
-"""What the public port takes: people behind one address, strangers, senders with a token, heads and connections."""
+"""Limits of the public port: people behind one address, strangers, senders with a token, heads and connections."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def all_at_once(acts: list[Callable[[], object]]) -> list[threading.Thread]:
 
 
 def test_forty_people_behind_one_address_are_all_counted_in_a_minute(here: Running) -> None:
-    """Of a school's forty people, 25 were once refused."""
+    """Once, 25 of a school's forty people were refused."""
     call = Caller(here.public)
     assert [call.post(one).status for one in bodies(40)] == [201] * 40
     # Each of them also asks once whether it was counted.
@@ -67,7 +67,7 @@ def test_forty_people_behind_one_address_are_all_counted_in_a_minute(here: Runni
 
 @pytest.mark.parametrize("kind", ["json", "binary"])
 def test_none_of_a_strangers_batches_is_counted(here: Running, kind: str) -> None:
-    """Thirty requests of 10,000 were once 300,000 forged reports in two seconds."""
+    """Once, thirty requests of 10,000 added 300,000 forged reports in two seconds."""
     call = Caller(here.public)
     for number in range(3):
         forged = body(10_000, 10_000 * number)
@@ -124,7 +124,7 @@ def test_named_networks_share_an_allowance_of_their_own() -> None:
 
 
 def test_a_site_of_ipv6_sends_no_more_than_eight_networks() -> None:
-    """One customer has 256 networks, and could send as much as 256."""
+    """One customer has 256 networks, and could send as much as 256 customers."""
     limits = Limits(Allowance(5, 1000), now=lambda: 0.0)
     through = [
         (site, limits.wait(f"2001:db8:{site}:{network:x}00::1") == 0)
@@ -138,7 +138,7 @@ def test_a_site_of_ipv6_sends_no_more_than_eight_networks() -> None:
 def test_tokens_are_not_guessed_faster_than_reports_may_be_sent_and_a_right_one_has_no_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever a sender's neighbours send, reports or wrong tokens, its batches are taken."""
+    """Reports or wrong tokens of a sender's neighbours do not stop its batches."""
     # All requests come in one minute, however slow the machine is.
     monkeypatch.setattr(config, "Limits", partial(Limits, now=lambda: 0.0))
     with collecting(sqlite(tmp_path), limits=True) as here:
@@ -180,7 +180,7 @@ def test_a_wrong_token_that_is_remembered_is_counted_each_time(tmp_path: Path, m
 
 
 class SlowTake:
-    """Holds commits up until it is released, and notes their sizes."""
+    """Delays commits until it is released, and records their sizes."""
 
     def __init__(self, here: Running, monkeypatch: pytest.MonkeyPatch) -> None:
         self.sizes, self.release, self.take = list[int](), threading.Event(), here.collector.store.take
@@ -193,7 +193,7 @@ class SlowTake:
 
 
 def test_batches_take_no_place_of_single_reports(here: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 320 single reports beside batches 316 were once refused."""
+    """Once, 316 of 320 single reports were refused beside batches."""
     slow = SlowTake(here, monkeypatch)
     monkeypatch.setattr(ingest, "MAX_BATCHES", 20_000)
     call, batches, singles = Caller(here.public), list[int](), list[int]()
@@ -228,7 +228,7 @@ def test_single_reports_go_first_and_a_batch_in_pieces(here: Running, monkeypatc
 
 
 def batches_at_once(here: Running, number: int, size: int, token: str = TOKEN) -> Counter[bytes]:
-    """Send batches on connections of their own, all at once, and count the statuses of the answers."""
+    """Send batches at once, each on its own connection, and count the statuses of the answers."""
     host, _, port = urlsplit(here.public).netloc.partition(":")
 
     async def one(index: int) -> bytes:
@@ -248,7 +248,7 @@ def batches_at_once(here: Running, number: int, size: int, token: str = TOKEN) -
 
 
 def test_batches_wait_for_their_turn_and_are_not_refused(here: Running) -> None:
-    """At 512 connections 96% of batches were once answered 503."""
+    """With 512 connections, 96% of the batches once got 503."""
     assert batches_at_once(here, 512, 100) == {b"201": 512}
     assert counted(here) == 51_200
 
@@ -257,7 +257,7 @@ def test_batches_wait_for_their_turn_and_are_not_refused(here: Running) -> None:
 def test_requests_that_bring_one_token_wait_for_one_look_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, token: str, statuses: dict[bytes, int]
 ) -> None:
-    """On a slow machine each of 512 looked its token up, counted as a guess, and many were refused."""
+    """On a slow machine, each of 512 requests looked up its token, counted as a guess, and many were refused."""
     monkeypatch.setattr(config, "Limits", partial(Limits, now=lambda: 0.0))
     monkeypatch.setattr(public, "_TOKEN_SECONDS", 1e9)
     looked, who = list[str](), Logins.who
@@ -307,7 +307,7 @@ def test_long_bodies_and_many_requests_on_one_connection_are_no_heads(here: Runn
 
 
 def test_a_head_that_never_ends_holds_no_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sixty connections with one byte each, where forty may be: everybody else is answered."""
+    """Sixty connections send one byte each, where forty are allowed: all others get answers."""
     monkeypatch.setattr(server, "MAX_CONNECTIONS", server.ADMIN_CONNECTIONS + 40)
     held = []
     with collecting(sqlite(tmp_path)) as here:
@@ -360,7 +360,7 @@ def test_more_connections_than_files_keep_nobody_out(tmp_path: Path) -> None:
 
 
 def test_the_admin_port_answers_only_to_its_own_names(tmp_path: Path) -> None:
-    """A page elsewhere whose name is made to lead here could log in with its visitor's valid password."""
+    """Another site whose name leads here could log in with its visitor's valid password."""
     with collecting(sqlite(tmp_path), hosts=["Results.example"]) as here:
         here.collector.store.add_analyst("ann", "owner", hash_password(PASSWORD))
         login = {"name": "ann", "password": PASSWORD}

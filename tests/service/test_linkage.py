@@ -1,4 +1,4 @@
-"""An adversary with the files of a database, who wants to know which id came with which report."""
+"""An adversary with a database's files who tries to find which id came with which report."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Pairs = set[tuple[bytes, bytes]]
 
 
 class People:
-    """Contributors who send one report each, each in a commit of its own."""
+    """Contributors who send one report each, in separate commits."""
 
     def __init__(self, store: Store, least: int) -> None:
         self.store, self.surveys = store, Surveys(store, Clock())
@@ -53,14 +53,14 @@ class People:
             self.arrived.append(row.tobytes())
 
     def drain(self) -> int:
-        """Look at the inbox, as a collector does every ten seconds."""
+        """Process the inbox, as a collector does every ten seconds."""
         added = self.surveys.drain(self.surveys.row("marked"), self.surveys.load(MARKED.id))
         self.store.settle()
         return added
 
 
 def linked_by_the_log(database: Path, folder: Path) -> Pairs:
-    """Play SQLite's log commit by commit, and pair what each has added."""
+    """Replay SQLite's log commit by commit, and pair the additions of each commit."""
     copy, log = folder / "copy.db", database.with_name(database.name + "-wal").read_bytes()
     (size,) = struct.unpack(">I", log[8:12]) if log else (4096,)
     ends = [
@@ -89,7 +89,7 @@ def linked_by_the_log(database: Path, folder: Path) -> Pairs:
 
 
 def linked_by_transaction(server: postgres.Server, url: str) -> Pairs:
-    """Look for rows of both tables in every file of a PostgreSQL database, deleted or not, and pair by transaction."""
+    """Look for rows of both tables in all files of PostgreSQL, deleted or not, and pair them by transaction."""
     with psycopg.connect(url, autocommit=True) as connection:
         # A base backup begins like this.
         connection.execute("CHECKPOINT")
@@ -124,7 +124,7 @@ def _by_transaction(content: bytes, pattern: bytes) -> dict[int, set[bytes]]:
 
 @pytest.fixture
 def adversary(database: str, tmp_path: Path, request: pytest.FixtureRequest) -> Callable[[], Pairs]:
-    """What an adversary claims who copies the files of the database now."""
+    """Return the claims of an adversary who copies the database's files now."""
     if database.startswith("sqlite"):
         (tmp_path / "adversary").mkdir()
         return lambda: linked_by_the_log(tmp_path / "survey.db", tmp_path / "adversary")
@@ -135,7 +135,7 @@ def adversary(database: str, tmp_path: Path, request: pytest.FixtureRequest) -> 
 def test_the_files_link_no_report_to_its_id_once_it_was_looked_at(
     database: str, adversary: Callable[[], Pairs]
 ) -> None:
-    """Before a drain and after it; what is left is what came since an inbox was looked at last."""
+    """Before and after a drain; only reports since the last processing of an inbox can be linked."""
     store = open_store(database, migrate=True)
     people = People(store, least=100)
     people.send(60)
@@ -208,7 +208,7 @@ def test_reports_are_stirred_after_another_collector_has_drained_as_many(
 
 
 def test_nothing_is_lost_or_twice_while_reports_that_wait_are_stirred(database: str) -> None:
-    """By two who take and one who drains; on PostgreSQL by two collectors."""
+    """Two processes accept reports and one drains; on PostgreSQL two collectors do so."""
     stores = [open_store(database, migrate=True)]
     people = People(stores[0], least=90)
     if database.startswith("postgresql"):

@@ -1,4 +1,4 @@
-"""Backups, what takes a database's place, and migration: nothing is touched before it was looked at, nothing lost."""
+"""Backups, replacement of a database, and migration: files are checked before any change, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.service.test_store import old_tables, take
 
 
 def with_reports(database: str, n: int) -> Store:
-    """Open a new database whose survey has reports that wait."""
+    """Open a new database with a survey and waiting reports."""
     store = open_store(database, create=True)
     open_survey(Surveys(store, Clock()))
     take(store, (n, 0, 1))
@@ -196,7 +196,7 @@ def test_what_a_killed_backup_leaves_is_no_backup_and_goes_with_the_next(tmp_pat
 
 
 def test_a_backup_has_nothing_of_reports_that_were_drained(tmp_path: Path) -> None:
-    """Where the database itself was made before deleted rows were overwritten."""
+    """The database was made before deleted rows were overwritten."""
     store = with_reports(sqlite(tmp_path), 20)
     with store._working() as run:
         run("PRAGMA secure_delete = OFF")
@@ -215,7 +215,7 @@ def test_a_backup_has_nothing_of_reports_that_were_drained(tmp_path: Path) -> No
 def test_a_restore_ends_sessions_and_is_in_the_audit_whatever_the_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int
 ) -> None:
-    """Tables of before have no audit that could take the entry: it is made when they are migrated."""
+    """Old tables have no audit for the entry; it is added when they are migrated."""
     with monkeypatch.context() as before:
         before.setattr(store_module, "VERSION", version)
         before.setattr(store_module, "STEPS", STEPS[:version])

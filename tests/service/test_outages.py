@@ -1,4 +1,4 @@
-"""A database that is full, locked or hung: everybody is answered in time, the cause is logged, and nothing is lost."""
+"""A full, locked or hung database: all requests get timely answers, the cause is logged, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ from tests.service.asking import (
 from tests.service.test_store import take
 
 IN_TIME = 7.0
-"""Seconds in which an upload is answered, whatever the database does; an idle machine takes 5."""
+"""Time limit in seconds for the answer to an upload, whatever the database does; an idle machine takes 5."""
 
 GIVE_UP, READY_TIMEOUT = ingest.GIVE_UP, collecting_module.READY_TIMEOUT
 
 
 @pytest.fixture
 def in_earnest(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The collector gives up as soon as it does for contributors."""
+    """Use the collector's real time limits for contributors."""
     monkeypatch.setattr(ingest, "GIVE_UP", GIVE_UP)
     monkeypatch.setattr(collecting_module, "READY_TIMEOUT", READY_TIMEOUT)
 
@@ -70,13 +70,13 @@ def asked(database: str, **settings: Any) -> Iterator[tuple[Running, Caller]]:
 
 
 def ready(here: Running) -> Answer:
-    """Ask whether it is ready, as somebody for whom it is looked at."""
+    """Ask whether the collector is ready, as a client that may see the answer."""
     here.collector._looked = -1e9
     return Caller(here.public)("GET", "/health/ready")
 
 
 def answered(call: Caller, sent: Body) -> Answer:
-    """Post until it is not refused for a moment, as devices do."""
+    """Post repeatedly while the answer is a temporary refusal, as devices do."""
     deadline = time.monotonic() + PATIENCE
     while (found := call.post(sent)).status == 503:
         assert time.monotonic() < deadline
@@ -168,7 +168,7 @@ def test_every_cause_of_a_503_is_logged_once_and_without_contents(
 
 
 def test_ready_is_what_uploads_are_on_a_disk_that_fills(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """The limit of a file's size stands for the disk: what fails is the write to the log, at the commit."""
+    """A limit of the file size stands for the disk: the write to the log fails at the commit."""
     with asked(sqlite(tmp_path)) as (here, call):
         sent = iter(bodies(200))
         assert call.post(next(sent)).status == 201
@@ -223,7 +223,7 @@ def test_looking_whether_it_is_ready_leaves_nothing(database: str) -> None:
 def test_whoever_waits_for_a_commit_that_hangs_is_answered_and_the_receipt_decides(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Those in the commit, those behind it, and those who come later; then everything is counted once."""
+    """Requests in the commit, behind it, and after it; then each report is counted once."""
     monkeypatch.setattr(ingest, "GIVE_UP", 0.5)
     monkeypatch.setattr(collecting_module, "READY_TIMEOUT", 0.5)
     gate, taking = threading.Event(), threading.Event()
@@ -267,7 +267,7 @@ def test_whoever_waits_for_a_commit_that_hangs_is_answered_and_the_receipt_decid
 def test_receipts_and_tokens_that_hang_are_refused_in_time_and_keep_nobody_else_waiting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """More receipts than threads wait for a database that reads nothing: all are answered, and so is who is beside."""
+    """More receipts than threads wait for a database that reads nothing: all get answers, and so do other requests."""
     monkeypatch.setattr(ingest, "GIVE_UP", 1.0)
     gate = threading.Event()
     with asked(sqlite(tmp_path)) as (here, call):
@@ -330,7 +330,7 @@ def test_a_database_that_another_program_locks_is_said_in_time(tmp_path: Path) -
 
 
 class Proxy:
-    """Forwards a TCP port to a PostgreSQL server's socket, until it is frozen: then nothing comes or goes."""
+    """Forward a TCP port to a PostgreSQL server's socket, until it is frozen: then no data pass."""
 
     def __init__(self, folder: Path) -> None:
         self._target, self.flows = str(folder / ".s.PGSQL.5432"), threading.Event()
@@ -370,7 +370,7 @@ class Proxy:
             end.close()
 
     def database(self, url: str) -> str:
-        """Return the address of a database through here."""
+        """Return the address of a database through this proxy."""
         return f"{url.partition('?')[0].replace('@', f'@127.0.0.1:{self.port}')}"
 
 
@@ -428,7 +428,7 @@ def test_a_hung_postgresql_is_said_in_time_and_loses_nothing(
 
 @contextlib.contextmanager
 def process(database: str, *, started: bool = True) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A collector in a process of its own, with its public address; one that has not started has none."""
+    """A collector in its own process, with its public address; without a start there is no address."""
     command = [sys.executable, "-m", "deniable.cli", "serve", "--database", database, "--migrate"]
     environment = {**os.environ, "DENIABLE_PUBLIC": "127.0.0.1:0", "DENIABLE_ADMIN": "127.0.0.1:0"}
     environment |= {"DENIABLE_LIMITS_OFF": "1"}
@@ -457,7 +457,7 @@ def opened(database: str) -> str:
 
 
 def ended(running: subprocess.Popen[str]) -> float:
-    """Ask a process to end, and return how long that took."""
+    """Ask a process to end, and return the seconds until its end."""
     running.send_signal(signal.SIGTERM)
     code, seconds = timed(lambda: running.wait(30))
     assert code == 0
@@ -522,7 +522,7 @@ def test_sigterm_ends_it_in_time_though_postgresql_hangs(postgres_server: postgr
 
 
 def test_sigterm_just_after_the_start_is_an_orderly_end(tmp_path: Path) -> None:
-    """While the database is opened, which here waits for another program."""
+    """The database is being opened, and waits for another program."""
     opened(sqlite(tmp_path))
     other = sqlite3.connect(tmp_path / "survey.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")

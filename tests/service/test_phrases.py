@@ -20,5 +20,5 @@ def test_every_language_has_every_sentence_with_the_same_places() -> None:
 
 
 def places(sentence: str) -> set[str]:
-    """Names in braces."""
+    """Return the names in braces."""
     return {name for _, name, _, _ in Formatter().parse(sentence) if name}

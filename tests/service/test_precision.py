@@ -1,4 +1,4 @@
-"""The curve of a dashboard: it falls as the square root says, and the survey stands on it."""
+"""The curve of a dashboard: it falls like a square root, and the survey is on it."""
 
 from __future__ import annotations
 

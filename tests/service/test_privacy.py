@@ -1,4 +1,4 @@
-"""The rules of privacy that are the collector's, each by a test that fails without it."""
+"""Privacy rules of the collector, each with a test that fails without the rule."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_two_looks_differ_by_a_batch_of_reports_until_the_last(tmp_path: Path) -
 
 
 def test_a_batch_is_in_random_order(tmp_path: Path) -> None:
-    """Kept reports do not say in which order people came: of 400 in turn, 0, 1, 2, 0, ..., the order is gone."""
+    """Stored reports do not show the order of arrival: 400 arrive as 0, 1, 2, 0, ..., and the order is lost."""
     import pyarrow.parquet as pq
 
     store = open_store(sqlite(tmp_path), migrate=True)
@@ -135,7 +135,7 @@ def test_a_batch_is_in_random_order(tmp_path: Path) -> None:
 
 
 def test_answers_are_the_same_for_everybody(tmp_path: Path) -> None:
-    """No cookie, no state of a visitor: what two people are shown differs in nothing but the date."""
+    """No cookies, no state of a visitor: two people get equal answers except for the date."""
     with collecting(sqlite(tmp_path)) as here:
         open_survey(here.collector.surveys)
         here.collector.refresh()

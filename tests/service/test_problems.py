@@ -1,4 +1,4 @@
-"""Problems that a collector answers with."""
+"""Problem documents that a collector sends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The proxy of deploy/, as it stands there but for places: TLS, forwarded addresses, slow headers, no addresses."""
+"""The proxy of deploy/, except for paths: TLS, forwarded addresses, slow headers, no addresses in logs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ API = f"/api/v1/collections/{ASKED.id}"
 
 
 def certificate(folder: Path) -> None:
-    """Write a certificate of survey.example.org, signed by itself."""
+    """Write a self-signed certificate of survey.example.org."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "survey.example.org")])
     now = datetime.datetime.now(datetime.UTC)
@@ -53,7 +53,7 @@ def certificate(folder: Path) -> None:
 
 @contextlib.contextmanager
 def proxied(public: str, folder: Path) -> Iterator[int]:
-    """Run nginx before a collector, on a free port."""
+    """Run nginx in front of a collector, on a free port."""
     certificate(folder)
     with socket.create_server(("127.0.0.1", 0)) as found:
         port = found.getsockname()[1]

@@ -1,4 +1,4 @@
-"""The public port: what it takes, what it refuses and how it says so; nothing that is refused is queued."""
+"""The public port: accepted and refused requests and their messages; refused data are not queued."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 @pytest.fixture
 def call(here: Running) -> Caller:
-    """Somebody who may send batches."""
+    """A caller who may send batches."""
     return Caller(here.public, {"authorization": f"Bearer {TOKEN}"})
 
 
@@ -347,7 +347,7 @@ JSON = st.recursive(
 
 
 def like(description: dict[str, Any], schema: dict[str, Any]) -> st.SearchStrategy[Any]:
-    """Values of a schema of the description, or nearly."""
+    """Return values for a schema of the description, or nearly fitting values."""
     if "$ref" in schema:
         return like(description, description["components"]["schemas"][schema["$ref"].rpartition("/")[2]])
     if schema.get("type") == "object":
@@ -361,7 +361,7 @@ def like(description: dict[str, Any], schema: dict[str, Any]) -> st.SearchStrate
 
 
 def fits(description: dict[str, Any], schema: dict[str, Any], value: Any) -> bool:
-    """Whether an answer has the keys that the description says it has."""
+    """Return whether an answer has the keys of the description."""
     if "$ref" in schema:
         return fits(description, description["components"]["schemas"][schema["$ref"].rpartition("/")[2]], value)
     if schema.get("type") != "object" or "properties" not in schema:
@@ -373,7 +373,7 @@ def fits(description: dict[str, Any], schema: dict[str, Any], value: Any) -> boo
 
 
 def test_whatever_is_asked_of_the_description_meets_an_answer_of_the_description(here: Running, call: Caller) -> None:
-    """Every operation, with parameters and bodies of all kinds; what is refused is not queued."""
+    """All operations, with all kinds of parameters and bodies; refused data are not queued."""
     description = call("GET", "/api/v1/openapi.json").json
     assert description["openapi"].startswith("3.1")
     described = [one for found in description["paths"].values() for one in found.values()]
@@ -551,7 +551,7 @@ def test_a_full_queue_and_a_broken_store_are_said_at_once(
 def test_what_waits_is_committed_together_and_answered_after_the_commit(
     here: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While one commit runs the next gathers, and nobody is answered before theirs is done."""
+    """During one commit the next one gathers reports; each answer comes after its own commit."""
 
     collector = here.collector
     gate, sizes, committed = threading.Event(), list[int](), list[int]()
@@ -641,7 +641,7 @@ def test_a_commit_waits_for_those_who_were_answered_last_and_for_nobody_else(
 
 
 def test_what_a_port_that_was_shut_sent_keeps_nobody_else_from_being_written(here: Running) -> None:
-    """A loop that is closed cannot be told; the thread that writes goes on."""
+    """A closed loop cannot be notified; the writing thread continues."""
 
     collector = here.collector
     queue = Ingest(collector.store, collector.metrics, collector.clock)

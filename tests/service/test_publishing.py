@@ -1,4 +1,4 @@
-"""Published results: the numbers of the export in every language, no script, and only when owners say so."""
+"""Published results: the export's numbers in all languages, without scripts, and only on the owners' request."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_results_are_public_from_publish_to_withdraw_and_only_of_a_closed_survey
 
 
 def numbers(page: str) -> list[str]:
-    """Every number of the charts of a page, without signs of per cent and words."""
+    """Return all numbers in a page's charts, without percent signs and words."""
     cells = re.findall(
         r'<td class="said" dir="ltr"><b dir="auto">(.*?)</b>(?: <span dir="auto">(.*?)</span>)?</td>', page
     )

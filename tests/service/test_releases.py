@@ -1,4 +1,4 @@
-"""What analysts may look at: releases, so that the difference of two looks is always a whole release step."""
+"""Releases for analysts: the difference of two looks is always a whole release step."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ DAY = "2026-05-01"
 
 
 def logged_in(here: Running) -> Caller:
-    """An analyst, who only reads."""
+    """An analyst with read access only."""
     call = Caller(here.admin, {"origin": here.admin})
     cookie = call("POST", "/session", {"name": "bob", "password": PASSWORD}).headers["set-cookie"].partition(";")[0]
     return Caller(here.admin, {"origin": here.admin, "cookie": cookie})
 
 
 def look(here: Running, me: Caller) -> dict[str, Any]:
-    """Everything that an analyst can read, but for the time of a download."""
+    """Return all data that an analyst can read, except the time of a download."""
     here.collector.refresh()
     surveys = here.collector.surveys
     found: dict[str, Any] = {
@@ -58,7 +58,7 @@ def look(here: Running, me: Caller) -> dict[str, Any]:
 
 
 def counts(seen: dict[str, Any], folder: Path) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Return the counts that an analyst has downloaded, the same wherever they are read."""
+    """Return the counts that an analyst has downloaded, in any format."""
     downloaded, exported = Aggregate.from_bytes(seen["aggregate"]), Aggregate.from_bytes(seen["export"])
     assert seen["aggregate"] == seen["export"]
     stated = json.loads(seen["results.json"])
@@ -76,7 +76,7 @@ def counts(seen: dict[str, Any], folder: Path) -> np.ndarray[Any, np.dtype[np.in
 
 @pytest.fixture
 def here(database: str) -> Iterator[tuple[Running, Clock]]:
-    """A collector as it is by default, with a survey whose first batch is in."""
+    """A collector with default settings and a survey whose first batch has arrived."""
     clock = Clock()
     with collecting(database, clock=clock, while_open="day") as running:
         running.collector.store.add_analyst("bob", "analyst", hash_password(PASSWORD))
@@ -88,9 +88,9 @@ def here(database: str) -> Iterator[tuple[Running, Clock]]:
 
 
 def test_a_forger_cannot_take_one_person_out_of_two_looks(here: tuple[Running, Clock], tmp_path: Path) -> None:
-    """19 reports of the analyst's own fill a batch of 20 with one person's: but for them, that is the difference.
+    """An analyst fills a batch of 20 with 19 own reports, so that the difference without them is one person's report.
 
-    The difference must span everything that came in the release step, whatever is asked for.
+    For all requests, the difference must contain all reports of the release step.
     """
     running, clock = here
     me, call, mechanism = logged_in(running), Caller(running.public), ASKED.mechanism
@@ -133,7 +133,7 @@ def test_a_forger_cannot_take_one_person_out_of_two_looks(here: tuple[Running, C
 
 
 def test_how_many_wait_is_told_to_nobody(here: tuple[Running, Clock]) -> None:
-    """Or an analyst would know when 19 of their own and one more are in."""
+    """Otherwise an analyst would know when 19 own reports and one more have arrived."""
     running, _ = here
     me, call = logged_in(running), Caller(running.public)
     before, metrics = look(running, me), running.collector.gauges()
@@ -150,7 +150,7 @@ def test_how_many_wait_is_told_to_nobody(here: tuple[Running, Clock]) -> None:
 
 
 def watched(running: Running) -> list[str]:
-    """Return what a monitor sees that requests of its own, and the machine, do not change."""
+    """Return a monitor's readings that do not change with its own requests or with the machine."""
     text = running.collector.metrics.text(
         {**running.collector.gauges(), **machine_gauges(running.collector.store.file)}
     )
@@ -161,7 +161,7 @@ def watched(running: Running) -> list[str]:
 
 
 def test_metrics_move_with_drains_only(here: tuple[Running, Clock]) -> None:
-    """Or a monitor would take the reports in the sum from those that were counted, and know how many wait."""
+    """Otherwise a monitor could subtract the summed reports from the counted ones, and know how many wait."""
     running, _ = here
     call, collector = Caller(running.public), running.collector
     open_survey(collector.surveys, "other", replace(ASKED, title="Other"))
@@ -191,14 +191,14 @@ def test_metrics_move_with_drains_only(here: tuple[Running, Clock]) -> None:
 
 
 def taken(surveys: Surveys, n: int, start: int) -> None:
-    """Take reports and drain them."""
+    """Accept reports and drain them."""
     sent = body(n, start)
     surveys.store.take({ASKED.id: Posted(sent.ids, sent.rows)})
     assert surveys.drain(surveys.row("smoking"), surveys.load(ASKED.id)) == n
 
 
 def test_a_release_outlives_its_collector_and_is_everybodys(database: str) -> None:
-    """A restart, the command line and, on PostgreSQL, a second collector see one sum; a close releases the rest."""
+    """After a restart, on the command line and on a second collector (PostgreSQL) the sum is the same."""
     store = open_store(database, migrate=True)
     surveys = Surveys(store, clock := Clock())
     open_survey(surveys)
@@ -254,7 +254,7 @@ def test_after_so_many_batches_or_at_the_close(tmp_path: Path) -> None:
 
 
 def test_a_day_of_a_drain_is_released_whole_on_the_next(tmp_path: Path) -> None:
-    """Also if nobody was there at midnight: the drain of the new day releases what was before it, and not itself."""
+    """Even if the collector was off at midnight, the next day's drain releases earlier reports, but not its own."""
     surveys = Surveys(open_store(f"sqlite:{tmp_path / 'x.db'}", migrate=True), clock := Clock())
     open_survey(surveys)
     taken(surveys, 20, 0)
@@ -278,7 +278,7 @@ def test_a_day_of_a_drain_is_released_whole_on_the_next(tmp_path: Path) -> None:
 
 
 def test_clocks_that_differ_make_no_small_steps() -> None:
-    """Of two collectors at midnight one is a second ahead; and a clock that was days ahead does not stop releases."""
+    """One of two collectors is a second ahead at midnight; a clock that was days ahead does not stop releases."""
     released = Release("2026-05-02", 5, 100)
     assert not is_due(6, "2026-05-01", released, "day", "2026-05-02")
     assert is_due(6, "2026-05-01", released, "day", "2026-05-03")
@@ -290,7 +290,7 @@ def test_clocks_that_differ_make_no_small_steps() -> None:
 
 
 def test_tables_of_before_keep_what_analysts_had_seen(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every batch was visible, so each is a release; the survey goes on with the new steps."""
+    """Each batch was visible, so that each is a release; the survey continues with the new steps."""
     steps = next(i for i, step in enumerate(STEPS) if "CREATE TABLE releases" in step[0])
     with monkeypatch.context() as before:
         before.setattr("deniable.service.stores.store.STEPS", STEPS[:steps])
@@ -319,13 +319,13 @@ def test_tables_of_before_keep_what_analysts_had_seen(database: str, monkeypatch
 
 
 def right_about_a_report(others: int) -> Fraction:
-    """How often the best guess at one of several equally likely bits is right for whoever knows their sum."""
+    """Return how often the best guess at one of several equally likely bits is right, given their sum."""
     n = others + 1
     return Fraction(sum(comb(n, ones) * max(ones, n - ones) for ones in range(n + 1)), n * 2**n)
 
 
 def test_what_remains_of_a_difference_is_what_the_page_says() -> None:
-    """By enumeration of all answers and reports for few others, by the same law for many."""
+    """By enumeration of all answers and reports for few others, by the same distribution for many."""
     page = (Path(__file__).parents[2] / "docs" / "collecting.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (\d+) \| ([\d.]+)% \| ([\d.]+)% \| ([\d.]+)% \|$", page, re.M)
     assert [int(row[0]) for row in rows] == [0, 1, 4, 19, 99, 999]

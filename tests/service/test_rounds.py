@@ -1,4 +1,4 @@
-"""Rounds on a collector: the second is what the files' workflow learns, and has other people."""
+"""Rounds on a collector: the second round equals that of the workflow with files, and has other people."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def surveys(database: str) -> Iterator[Surveys]:
 
 
 def answer(surveys: Surveys, collection: Collection, links: list[Link], seed: int) -> list[int]:
-    """Let people answer with their links; return what became of their reports."""
+    """Let people answer with their links; return the results for their reports."""
     codes = np.random.default_rng(seed).integers(0, 2, (len(links), 2))
     rows = to_wire(collection.mechanism, collection.randomize(codes, SimulationRandomness(seed)))
     ids = np.frombuffer(b"".join(nullifier(collection.id, one.token) for one in links), np.uint8).reshape(-1, 16)
@@ -103,7 +103,7 @@ def test_a_draft_is_opened_before_another_round_follows(surveys: Surveys) -> Non
 
 
 def answered(surveys: Surveys, collection: Collection, seed: int) -> None:
-    """Let people answer where everybody may, and close."""
+    """Let people answer in open access, and close the survey."""
     codes = np.random.default_rng(seed).integers(0, 2, (200, 2))
     rows = to_wire(collection.mechanism, collection.randomize(codes, SimulationRandomness(seed)))
     ids = np.random.default_rng(seed).integers(0, 256, (200, 16), np.uint8)
@@ -112,7 +112,7 @@ def answered(surveys: Surveys, collection: Collection, seed: int) -> None:
 
 
 def after_two(surveys: Surveys, mechanism: str) -> tuple[Collection, Collection]:
-    """Ask two rounds and close them; return their collections."""
+    """Run two rounds and close them; return their collections."""
     open_survey(surveys, "habits", FIRST)
     answered(surveys, FIRST, 1)
     second = surveys.load(draft_next(surveys, "habits", 200, mechanism)["collection"]).collection
@@ -164,7 +164,7 @@ def test_a_question_that_one_round_knows_better_has_a_warning_and_no_chart(surve
 
 
 def test_the_page_of_a_second_round_is_the_one_that_verify_expects(tmp_path: Path) -> None:
-    """It names the first round, whose links lead there."""
+    """It names the first round, whose links lead to it."""
     with collecting(sqlite(tmp_path)) as running:
         surveys = running.collector.surveys
         open_survey(surveys, "habits", FIRST)

@@ -1,4 +1,4 @@
-"""A person who sends by the command line: waves of one question, a memo, a budget, and a ledger of the person."""
+"""A person who sends by the command line: waves of one question, a memo, a budget, and the person's ledger."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ except PrivacyLimitError:
 
 
 def test_two_processes_cannot_overspend(url: str, tmp_path: Path) -> None:
-    """Two surveys at once, each within the budget, both together beyond it: one is sent."""
+    """Two surveys at once, each within the budget, both together beyond it: only one is sent."""
     running = []
     for number, one in enumerate(ONCE[4:6]):
         (tmp_path / f"{number}.json").write_text(one.to_json())

@@ -1,4 +1,4 @@
-"""Both databases keep what the store promises: once, in batches, in no order, and never half."""
+"""Both databases keep the store's promises: each report once, in batches, without order, never half."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def surveys(database: str) -> Iterator[Surveys]:
 
 
 def take(store: Store, *groups: tuple[int, int, int]) -> list[bool]:
-    """Take reports given as (how many, first id, seed), in one commit."""
+    """Accept reports given as (number, first id, seed), in one commit."""
     parts = [body(n, start, seed=seed) for n, start, seed in groups]
     posted = Posted(np.concatenate([p.ids for p in parts]), np.concatenate([p.rows for p in parts]))
     new = store.take({ASKED.id: posted})[ASKED.id]
@@ -110,7 +110,7 @@ def test_a_drain_that_fails_leaves_everything(surveys: Surveys) -> None:
 
 
 def test_inbox_and_receipts_are_in_different_orders_that_nobody_chose(surveys: Surveys) -> None:
-    """300 rows that say their rank are stored in another order than they came, and drained in another each time."""
+    """300 numbered rows are stored in another order than that of arrival, and drained in a new order each time."""
     open_survey(surveys)
     seen: list[bytes] = []
     survey = surveys.load(ASKED.id)
@@ -150,7 +150,7 @@ def test_tables_are_those_of_this_release_and_of_a_collector(database: str) -> N
 
 
 def old_tables(database: str, monkeypatch: pytest.MonkeyPatch) -> tuple[Body, str]:
-    """Make a database of the first version with two surveys, and reports of one that wait; return these."""
+    """Make a database of the first version with two surveys; return the waiting reports of one of them."""
     with monkeypatch.context() as before:
         before.setattr("deniable.service.stores.store.STEPS", STEPS[:1])
         before.setattr("deniable.service.stores.store.VERSION", 1)
@@ -174,7 +174,7 @@ def old_tables(database: str, monkeypatch: pytest.MonkeyPatch) -> tuple[Body, st
 def test_a_database_of_the_first_tables_is_brought_forward_after_a_backup(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two surveys, so that a number that is another's would be seen; their receipts and reports stay theirs."""
+    """There are two surveys, to notice a mixed-up number; receipts and reports stay with their survey."""
     _, other = old_tables(database, monkeypatch)
     with pytest.raises(
         StoreError,
@@ -309,7 +309,7 @@ def test_sqlite_is_one_process_one_file_and_its_owners(tmp_path: Path) -> None:
 def test_a_restore_that_is_killed_leaves_the_database_with_its_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What lies in the log alone is acknowledged, too."""
+    """Reports that are only in the log are also acknowledged."""
     url, copy = f"sqlite:{tmp_path / 'survey.db'}", tmp_path / "copy"
     store = open_store(url, migrate=True)
     open_survey(Surveys(store, Clock()))
@@ -343,7 +343,7 @@ def test_a_restore_that_is_killed_leaves_the_database_with_its_log(
 
 
 def test_no_page_of_the_tables_is_written_outside_the_database(tmp_path: Path) -> None:
-    """What undoes a statement would lie in a file of the system's folder for such, which nobody overwrites."""
+    """Data to undo a statement would be in the system's temporary folder, where they are not overwritten."""
     store = open_store(f"sqlite:{tmp_path / 'survey.db'}", migrate=True)
     open_survey(Surveys(store, Clock()))
     ids = np.random.default_rng(1).integers(0, 256, (10_500, 16), dtype=np.uint8)
@@ -419,7 +419,7 @@ def test_two_collectors_on_one_postgresql_count_each_id_once_and_never_deadlock(
 def test_postgresql_writes_before_it_acknowledges_whatever_it_is_set_to(
     postgres_server: postgres.Server, said: str, found: str
 ) -> None:
-    """By the address, and by the database later, for connections that are made then."""
+    """The setting is tested in the address, and in the database for later connections."""
     url = postgres_server.database()
     store = open_store(f"{url}&options=-c%20synchronous_commit%3D{said}", migrate=True)
     for lane in (store._taking, store._working, store._reading):

@@ -1,4 +1,4 @@
-"""Pages of surveys: drafts, languages, times, and whose page it is."""
+"""Pages of surveys: drafts, languages, times, and their host."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def changed(**changes: Any) -> str:
 
 
 def test_a_language_has_a_tag_that_browsers_know(surveys: Surveys) -> None:
-    """Of any other a browser says that it is out of range, and shows no page to anybody."""
+    """For other tags, a browser raises an out-of-range error and shows no page."""
     data = json.loads(page())
     for tag, known in {"pt-BR": True, "zh-Hant-TW": True, "de-1996": True, "english_x": False, "a": False}.items():
         text = json.dumps({**data, "languages": {tag: data["languages"]["en"]}})

@@ -1,4 +1,4 @@
-"""Surveys from draft to closed, by hand and by the clock; what is refused on the way, and what an export is."""
+"""Surveys from draft to closed, by hand and by the clock; refusals on the way, and the export."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_states_go_forward_and_a_survey_that_was_opened_is_fixed(surveys: Survey
 def test_what_is_wrong_with_one_survey_keeps_no_other_from_its_drain(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Nor does it end the watch, whatever it is: a full disk for temporary files is no error of the store's."""
+    """The watch continues after any error: a full disk for temporary files is not an error of the store."""
     other = Collection(Schema((Attribute("a", ("x", "y")),)), GRR(k=2, epsilon=1.0))
     with collecting(sqlite(tmp_path), drain_seconds=0.05) as here:
         surveys, call = here.collector.surveys, Caller(here.public)
@@ -166,7 +166,7 @@ def test_what_is_wrong_with_one_survey_keeps_no_other_from_its_drain(
 
 
 def test_a_full_disk_is_said_and_what_comes_again_counts_once(tmp_path: Path) -> None:
-    """Through the public port, as devices meet it: 503, the same bytes again, and nothing lost or twice."""
+    """Through the public port, as for devices: 503, then the same bytes again, without loss or double counts."""
     with collecting(sqlite(tmp_path)) as here:
         surveys, call, store = here.collector.surveys, Caller(here.public), here.collector.store
         open_survey(surveys)
@@ -192,7 +192,7 @@ def test_a_full_disk_is_said_and_what_comes_again_counts_once(tmp_path: Path) ->
 
 
 def test_a_clock_that_jumps_loses_nothing_and_counts_nothing_twice(tmp_path: Path) -> None:
-    """Through the public port: only what `closes_at` says moves with it."""
+    """Through the public port: only the effect of `closes_at` moves with the clock."""
     clock = Clock()
     with collecting(sqlite(tmp_path), clock=clock) as here:
         surveys, call = here.collector.surveys, Caller(here.public)

@@ -1,4 +1,4 @@
-"""Verification from outside: an honest collector passes, and every falsification is found by its check."""
+"""Verification from outside: an honest collector passes, and each falsification is found by its check."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ RENAMED = Collection(Schema((Attribute("smoker", ("yes", "no", "never")),)), ASK
 
 
 class Honest(NamedTuple):
-    """A closed survey with three batches whose results and reports are published."""
+    """A closed survey with three batches, with published results and reports."""
 
     link: str
     fetch: Fetch
@@ -42,7 +42,7 @@ class Honest(NamedTuple):
     running: Running
 
     def verify(self, tampered: dict[str, Callable[[bytes], bytes]] | None = None, **more: Any) -> Verification:
-        """Verify what is served, with the content at some paths changed."""
+        """Verify the served content, with changes at some paths."""
 
         def fetch(address: str) -> Answered:
             path = address.removeprefix(self.running.public)
@@ -108,7 +108,7 @@ def batch(number: int, **values: Any) -> Callable[[bytes], bytes]:
 
 
 def without(number: int) -> Callable[[bytes], bytes]:
-    """Remove a batch, and number the others as if it had never been."""
+    """Remove a batch, and renumber the others as if it had never existed."""
 
     def change(content: bytes) -> bytes:
         said = json.loads(content)
@@ -145,7 +145,7 @@ def fewer(content: bytes) -> bytes:
 
 
 def report_file(collection: Collection, n: int, folder: Path) -> Callable[[bytes], bytes]:
-    """Replace reports by others, of a collection."""
+    """Replace reports by others from a collection."""
     reports = from_wire(collection.mechanism, np.ones((n, 1), np.uint8))
     path = folder / f"{collection.id[:8]}-{n}.parquet"
     write_reports(path, collection, [reports], SimulationRandomness(3))
@@ -153,7 +153,7 @@ def report_file(collection: Collection, n: int, folder: Path) -> Callable[[bytes
 
 
 def forged(honest: Honest, number: int) -> tuple[bytes, str]:
-    """The leaves of a batch with one's own replaced by another's, and the root over them: a batch forged throughout."""
+    """Return the leaves of a batch with one leaf replaced, and the root over them: a consistent forgery."""
     leaves = rows_of(honest.fetch(f"{honest.running.public}{API}/batches/{number}/leaves").content)
     mine = honest.leaves[number - 1]
     kept = leaves[[leaf.tobytes() != mine for leaf in leaves]]
@@ -271,7 +271,7 @@ def _gap(content: bytes) -> bytes:
 
 
 def test_what_is_not_published_is_not_determined(honest: Honest) -> None:
-    """While a survey runs; and by an address without a link, which has no texts to compare."""
+    """This is so while a survey runs, and for an address without a link, which has no texts to compare."""
     hidden = {f"{API}/batches": changed(aggregate=False, reports=False)}
     found = honest.verify(hidden)
     assert {check.name for check in found.of("not determined")} == {"sum", "reports"}

@@ -1,4 +1,4 @@
-"""R with the package of `r/` in a library of its own, and the npm package installed from its tarball."""
+"""R with the package of `r/` in its own library, and the npm package installed from its tarball."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Rscript = Callable[[Path, str], str]
 
 @pytest.fixture(scope="session")
 def rscript(tmp_path_factory: pytest.TempPathFactory) -> Rscript:
-    """Return a function that runs R code in a folder and returns what it printed."""
+    """Return a function that runs R code in a folder and returns its output."""
     program = shutil.which("Rscript")
     if program is None:
         if os.environ.get("DENIABLE_R") == "required":

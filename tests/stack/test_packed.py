@@ -1,4 +1,4 @@
-"""The npm package, packed by npm and installed from its tarball, as a page has it."""
+"""The npm package, packed by npm and installed from its tarball, as a page uses it."""
 
 from __future__ import annotations
 

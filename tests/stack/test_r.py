@@ -1,4 +1,4 @@
-"""The R package: its vectors are what the library computes now, and its pages run."""
+"""The R package: its vectors equal today's results of the library, and its pages run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.stack.conftest import ROOT, Rscript
 
 
 def _closely(found: object, expected: object) -> None:
-    """Compare two JSON values, numbers to twelve digits: sums of floats differ in the last ones between machines."""
+    """Compare two JSON values; numbers may differ after twelve digits, as sums of floats do between machines."""
     if isinstance(expected, dict):
         assert isinstance(found, dict)
         assert found.keys() == expected.keys()
@@ -93,7 +93,7 @@ def test_r_reads_numbers_and_codebook_as_the_page_on_answers_says(rscript: Rscri
 
 
 def test_r_reads_codebooks(rscript: Rscript, tmp_path: Path) -> None:
-    """`read.csv` reads the codebook for R; haven, where it is installed, those for Stata and SPSS."""
+    """`read.csv` reads the codebook for R; haven, if installed, reads those for Stata and SPSS."""
     attributes = (
         Attribute("stars", ("1", "2", "NA", "4"), missing="no answer", title="How many stars?"),
         Attribute("team", ('north, "upper"', "süd")),
@@ -124,7 +124,7 @@ def test_r_reads_codebooks(rscript: Rscript, tmp_path: Path) -> None:
 
 
 def test_counts_say_which_covariances_are_known() -> None:
-    """Of independent bits, none; of hashed reports nobody knows; of one code each, those of a multinomial."""
+    """None for independent bits; unknown for hashed reports; a multinomial's for one code each."""
     found = {}
     for name in ("GRR", "OUE", "CMS"):
         survey = Collection(Schema((Attribute("a", ("x", "y", "z", "u")),)), mechanism(name, k=4, epsilon="1"))

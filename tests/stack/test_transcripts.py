@@ -1,7 +1,7 @@
-"""Ten lines from a tool's own first page to a counted report or a printed estimate, as the documentation has them.
+"""Ten lines from a tool's own first page to a counted report or a printed estimate, as in the documentation.
 
-A transcript is the first block of code of a page, and the first of commands where there is one: the text that people
-copy. Only addresses and the digits of a link are filled in. Reports are counted by a whole collector.
+A transcript is the text that people copy: the first block of code on a page, and the first block of commands if there
+is one. Only addresses and the digits of a link are filled in. A complete collector counts the reports.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ def block(page: str, *languages: str) -> str:
 
 
 def short(*blocks: str) -> None:
-    """A transcript has at most ten lines."""
+    """Assert that a transcript has at most ten lines."""
     lines = [line for one in blocks for line in one.splitlines() if line.strip()]
     assert len(lines) <= MOST_LINES, lines
 
 
 class Site(NamedTuple):
-    """A site of its own, and what was posted to it."""
+    """A web site, and the data posted to it."""
 
     origin: str
     files: dict[str, bytes]
@@ -63,13 +63,13 @@ class Site(NamedTuple):
 
 @pytest.fixture
 def site() -> Iterator[Site]:
-    """Somebody's site on the loopback."""
+    """A web site on the loopback."""
     files: dict[str, bytes] = {}
     posted: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
         def log_message(self, *_: Any) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
         def answer(self, status: int, content: bytes = b"") -> None:
             kind = "text/javascript" if self.path.endswith(".js") else "text/html; charset=utf-8"
@@ -112,12 +112,12 @@ def filled(code: str, here: Running) -> str:
 
 
 def counted(here: Running) -> None:
-    """Wait until the twentieth report has come, and all are added up."""
+    """Wait until the twentieth report has arrived, and all are summed."""
     until(lambda: summed(here.collector.store, SURVEY.id)[1] == 20)
 
 
 def bundled(place: Path, code: str) -> bytes:
-    """Return a script with what it imports, as the bundler of a site makes it of the installed package."""
+    """Return a script with its imports, as a site's bundler makes it from the installed package."""
     (place / "hello.js").write_text(code)
     tool = str(CLIENT / "node_modules" / ".bin" / "esbuild")
     run = [tool, "hello.js", "--bundle", "--format=esm", "--target=es2022"]
@@ -126,13 +126,13 @@ def bundled(place: Path, code: str) -> bytes:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """A headless Chromium, closed before tests of another folder start theirs."""
+    """A headless Chromium that is closed before tests of another folder start theirs."""
     yield from chromium()
 
 
 @pytest.fixture
 def visited(browser: Browser) -> Iterator[Page]:
-    """A page of a fresh profile."""
+    """Open a page in a fresh profile."""
     context = browser.new_context()
     yield context.new_page()
     context.close()
@@ -175,7 +175,7 @@ def test_a_form_of_surveyjs(site: Site, collector: Running, package: Path, visit
 
 
 def commands(text: str) -> str:
-    """Run a block of commands; return what they print."""
+    """Run a block of commands; return their output."""
     said = ""
     for line in text.splitlines():
         program, *words = shlex.split(line)
@@ -188,7 +188,7 @@ def commands(text: str) -> str:
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder to work in."""
+    """An empty working directory."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

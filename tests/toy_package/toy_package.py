@@ -1,4 +1,4 @@
-"""A mechanism of another package, in one file: randomised response once more, on the public base alone."""
+"""A mechanism of another package, in one file: randomised response, written only with the public base."""
 
 from __future__ import annotations
 

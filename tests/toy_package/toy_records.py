@@ -1,4 +1,4 @@
-"""A mechanism for records of another package, in one file: every attribute by randomised response, budgets split."""
+"""A mechanism for records of another package, in one file: each attribute by randomised response, split budgets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from deniable.records.record import EveryAttribute, SimulatedByMarginal
 @final
 @dataclass(frozen=True)
 class ToySplit(EveryAttribute, SimulatedByMarginal):
-    """Every attribute by GRR with epsilon/d."""
+    """Each attribute by GRR with epsilon/d."""
 
     name = "ToySplit"
     card = Card("records", "to show that one file is enough for records too", recommended=True, wire="a code each")
