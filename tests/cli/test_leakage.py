@@ -241,7 +241,7 @@ def test_leakage_refuses_bad_budgets(run: Run, epsilon: str) -> None:
             ("--epsilon", "1", "--target", "height"),
             "target must be one of sex, smoker, cough, age, got target=“height”",
         ),
-        (("--epsilon", "1", "--target", "place"), "column “place” is left out: it holds a single answer"),
+        (("--epsilon", "1", "--target", "place"), "with a single answer, so choose another --target"),
         (("--epsilon", "1", "--max-categories", "2", "--attributes", "sex,cough"), "column “cough” is left out"),
         (("--epsilon", "1", "--mechanism", "Laplace"), "mechanism must be one of"),
         (("--epsilon", "1", "--mechanism", "SMP"), "mechanism must be for single attributes"),

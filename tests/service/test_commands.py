@@ -372,7 +372,7 @@ def test_reports_are_sent_in_bulk_with_ids_that_follow_from_them(url: tuple[str,
 def test_nothing_is_drawn_for_a_survey_that_takes_nothing(tmp_path: Path, folder: Path, state: Path) -> None:
     with collecting(sqlite(tmp_path)) as here:
         collector = here.collector
-        with pytest.raises(UploadError, match="There is no such collection here"):
+        with pytest.raises(UploadError, match="This collector does not have that collection"):
             send_file(ASKED, folder / "answers.csv", here.public)
         open_survey(collector.surveys)
         collector.surveys.pause("smoking")

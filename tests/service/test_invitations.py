@@ -347,9 +347,9 @@ def test_rules_2_and_8_a_link_draws_once_and_asks_before_it_draws(here: Running,
             send_file(ASKED, elsewhere, bare)
     assert list(first.kept.parent.glob("*.parquet")) == [first.kept]
     strange = f"{address}.{to_base64url(secrets.token_bytes(16))}"
-    with pytest.raises(UploadError, match=r"this link is not among theirs\. No report was made"):
+    with pytest.raises(UploadError, match=r"this link is not one of their links\. No report was made"):
         send_file(ASKED, elsewhere, strange)
-    with pytest.raises(UploadError, match="this link is not among theirs"):
+    with pytest.raises(UploadError, match="this link is not one of their links"):
         send_file(ASKED, first.kept, strange)
     assert here.collector.store.waiting(ASKED.id) == 1
 

@@ -293,10 +293,13 @@ def _drafted(
     for name in (*(names or ()), *filter(None, [target])):
         reason = next((text for text in left_out if f"column {quoted(name)}" in text), None)
         if reason is not None and (name == target or "single answer" not in reason):
-            raise InvalidInputError(
-                f"{reason}; to keep this column, write a schema of your own with `deniable schema`, and give that "
+            remedy = (
+                "reports cannot reveal anything about a column with a single answer, so choose another --target"
+                if "single answer" in reason
+                else "to keep this column, write a schema of your own with `deniable schema`, and give that "
                 "schema with --schema"
             )
+            raise InvalidInputError(f"{reason}; {remedy}")
     cut = [attribute.name for attribute in draft.schema.attributes if attribute.edges is not None]
     notes = [*left_out]
     if cut:

@@ -19,8 +19,8 @@ MEDIA_TYPE = "application/problem+json"
 PROBLEMS: Mapping[str, tuple[int, str]] = {
     "malformed": (400, "The request is not understood."),
     "not-allowed": (403, "This is not allowed."),
-    "not-invited": (403, "This survey is for invited people, and this link is not among theirs."),
-    "unknown-collection": (404, "There is no such collection here."),
+    "not-invited": (403, "This survey is for invited people, and this link is not one of their links."),
+    "unknown-collection": (404, "This collector does not have that collection."),
     "not-counted": (404, "No report with this id was counted."),
     "not-found": (404, "There is nothing at this address."),
     "wrong-method": (405, "This address does not accept this HTTP method."),
@@ -32,14 +32,14 @@ PROBLEMS: Mapping[str, tuple[int, str]] = {
     "invalid-report": (422, "No client can have made this report."),
     "not-open": (425, "The survey takes no reports now."),
     "too-many": (429, "Too many reports come from this network."),
-    "broken": (500, "Something went wrong here."),
+    "broken": (500, "The collector failed because of its own fault."),
     "busy": (503, "Too many reports are waiting."),
     "store": (503, "Reports cannot be stored now."),
     "login": (401, "Log in first."),
     "wrong-login": (401, "The name or the password is wrong."),
     "wait": (429, "Too many wrong passwords came."),
     "token": (401, "Batches of reports need a token."),
-    "wrong-host": (421, "This port does not answer to that name."),
+    "wrong-host": (421, "This port does not answer for this host name."),
 }
 """Every problem, with its status and its title."""
 
