@@ -292,6 +292,7 @@ def test_found_strings_as_json(hunt: Run) -> None:
     asked = rows(hunt, "heavy-hitters", "hunt.json", "all.aggregate", "--queries", "nobody,lamp")
     assert [row["category"] for row in asked] == ["nobody", "lamp"]
     assert asked[1]["lower"] > found[0]["lower"]
+    refused(hunt, "at most 8 bytes", "heavy-hitters", "hunt.json", "all.aggregate", "--queries", "lamp,lampshade")
     search = ("heavy-hitters", "hunt.json", "all.aggregate", "--queries", "nobody,lamp")
     for option in ("--threshold", "--top"):
         refused(hunt, f"{option} must be left out with --queries", *search, option, "5")

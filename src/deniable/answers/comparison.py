@@ -47,6 +47,8 @@ class AttributeComparison(Result):
         Change of the mean score, if categories have scores.
     note : str
         Reason why there is no interval; empty if there is one.
+    mean_note : str
+        Reason why means are not compared although categories have scores; otherwise "".
     """
 
     also: ClassVar = {"categories": "rows"}
@@ -64,6 +66,7 @@ class AttributeComparison(Result):
     title: str = field(default="", metadata=OPTIONAL)
     mean: Row | None = field(default=None, metadata=OPTIONAL)
     note: str = field(default="", metadata=OPTIONAL)
+    mean_note: str = field(default="", metadata=OPTIONAL)
 
     @property
     def is_number(self) -> bool:
@@ -171,6 +174,7 @@ class Comparison(Result):
         if one.note:
             return [f"Of {name} no change is known: {one.note}."]
         said = [one.mean.sentence] if one.mean is not None else []
+        said += [f"Of {name} no change of the mean is known: {one.mean_note}."] if one.mean_note else []
         if one.is_number:
             return said
         if np.isnan(one.change).all():
@@ -216,6 +220,7 @@ def compare(
     ----------
     first, second : (Collection, Aggregate)
         Each collection with the aggregate of its reports. Attributes with equal names and categories are compared.
+        Their means are compared if the categories also have equal scores.
     independent : bool
         True if nobody is in both collections; see `difference`.
     confidence : float
@@ -257,7 +262,7 @@ def compare(
     estimates = [collection.estimate(aggregate) for collection, aggregate in (first, second)]
     one, other = estimates
     common = [name for name in map(str, one) if name in other and other[name].labels == one[name].labels]
-    names = common if attributes is None else list(attributes)
+    names = common if attributes is None else list(dict.fromkeys(attributes))
     for name in names:
         if name not in common:
             raise InvalidParameterError(
@@ -269,7 +274,7 @@ def compare(
             "collections must share an attribute with the same categories, but these two collections share no such "
             "attribute"
         )
-    scored = [name for name in names if one[name].scores is not None]
+    scored = [name for name in names if one[name].scores is not None and _same_scores(one[name], other[name])]
     named = [name for name in names if name not in scored or one[name].k <= MOST_SCALE]
     everyone = sum(one[name].k for name in named)
     together = sum(one[name].k for name in names) + len(scored) if simultaneous else 1
@@ -304,8 +309,10 @@ def _compared(
         bounds, together = (np.array([change.interval(**how.single) for change in changes]) for how in (options, joint))
     except NoIntervalError as error:
         note = str(error)
-    mean = None
-    if one.scores is not None:
+    mean, mean_note = None, ""
+    if not _same_scores(one, other):
+        mean_note = "the two collections give its categories different scores, so its means are not compared"
+    elif one.scores is not None:
         change: Answer = difference(other.mean(), one.mean(), independent=independent)
         about = f"the change of the mean of {quoted(one.title or one.attribute)}"
         mean = row(change, "score", about, options, one.contributors + other.contributors)
@@ -323,7 +330,14 @@ def _compared(
         one.title,
         mean,
         note,
+        mean_note,
     )
+
+
+def _same_scores(one: Estimate, other: Estimate) -> bool:
+    if one.scores is None or other.scores is None:
+        return one.scores is other.scores
+    return bool(np.array_equal(one.scores, other.scores, equal_nan=True))
 
 
 def trend(

@@ -105,8 +105,9 @@ def iterative_bayes(
     oracles = mechanism.oracles if is_records(mechanism) and mechanism.reveals != "pairs" else ()
     if not oracles or not all(oracle.state_is_histogram for oracle in oracles):
         raise MismatchError(
-            "iterative_bayes needs counts of every possible report, as in an aggregate of GRR, of SquareWave, or of "
-            f"records over GRR, got an aggregate of {quoted(mechanism)}; use iterative_bayes_reports or norm_sub"
+            "em (iterative_bayes) needs counts of every possible report, as in an aggregate of GRR, of SquareWave, or "
+            f"of records over GRR, got an aggregate of {quoted(mechanism)}; use norm-sub, or iterative_bayes_reports "
+            "in Python"
         )
     record: RecordEstimate = mechanism.estimate(aggregate)
     if is_direct(mechanism):

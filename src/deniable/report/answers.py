@@ -77,8 +77,8 @@ def comparison_page(comparison: Comparison) -> Page:
     if comparison.together == 1:
         notes.append(
             "Each interval in the tables is for its own change only: among 95% intervals, about one in twenty misses "
-            "the truth. The sentences under “What changed” use wider intervals, which all hold together. So these "
-            "sentences may name no change although an interval in a table excludes zero."
+            "the truth. The sentences about categories under “What changed” use wider intervals, which all hold "
+            "together. So these sentences may name no change although an interval in a table excludes zero."
         )
     if comparison.left_out:
         notes.append(

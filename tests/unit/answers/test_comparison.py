@@ -60,6 +60,21 @@ def test_without_reports_of_one_collection_no_change_is_known() -> None:
     assert "nan" not in render_html(comparison_page(comparison))
 
 
+@pytest.mark.parametrize("scores", [(1, 2, 3), None])
+def test_means_of_different_scores_are_not_compared(scores: tuple[int, ...] | None) -> None:
+    both = []
+    for own in ((-1, 0, 1), scores):
+        mood = Attribute("mood", ("bad", "so-so", "good"), kind="ordered", scores=own)
+        survey = Collection(Schema((mood,)), GRR(3, 4.0))
+        both.append((survey, survey.aggregate(survey.randomize(np.arange(900) % 3, SimulationRandomness(1)))))
+    for pair in (both, both[::-1]):
+        comparison = answers.compare(*pair, independent=True, attributes=["mood", "mood"])
+        (mood_row,) = comparison.attributes
+        assert mood_row.mean is None
+        assert mood_row.to_dict()["mean_note"].startswith("the two collections give its categories different scores")
+        assert comparison.sentences[0].startswith("Of “mood” no change of the mean is known: the two collections")
+
+
 def test_people_who_may_be_in_both_are_refused(waves: tuple[Wave, Wave]) -> None:
     with pytest.raises(InvalidParameterError, match=r"independent=True must be given .* row by row with trend"):
         answers.compare(*waves, independent=False)

@@ -168,7 +168,8 @@ def test_em_of_an_attribute_without_reports_stays_unknown() -> None:
 )
 def test_em_refuses_support_counts(mechanism: Any) -> None:
     with pytest.raises(
-        MismatchError, match=r"needs counts of every possible report.*; use iterative_bayes_reports or norm_sub"
+        MismatchError,
+        match=r"needs counts of every possible report.*; use norm-sub, or iterative_bayes_reports in Python",
     ):
         iterative_bayes(mechanism, Aggregate.empty(mechanism))
 

@@ -34,7 +34,14 @@ from deniable.core.privacy import Guarantee
 from deniable.core.randomness import Randomness, uniform_below
 from deniable.core.state import Counts, check_parts, counts_sum_to
 from deniable.core.thresholds import checked_epsilon
-from deniable.errors import InvalidInputError, InvalidReportError, TooLargeError, out_of_range
+from deniable.errors import (
+    InvalidInputError,
+    InvalidParameterError,
+    InvalidReportError,
+    TooLargeError,
+    out_of_range,
+    quoted,
+)
 from deniable.oracles.sketch.count_mean_sketch import CountMeanSketch
 
 Bytes = NDArray[np.uint8]
@@ -298,7 +305,7 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
         aggregate : Aggregate
             Aggregate of this mechanism.
         queries : sequence of str, optional
-            Strings to count. By default the method searches for the frequent strings.
+            Strings of at most `max_bytes` bytes to count. By default the method searches for the frequent strings.
         threshold : float
             Number of standard errors. A prefix is kept if its estimate from both folds together is this many standard
             errors above zero, and its estimate from each single fold is at least half as many standard errors above
@@ -320,6 +327,8 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
         ------
         MismatchError, EmptyAggregateError
             If the aggregate came from another mechanism, or contains no reports.
+        InvalidParameterError
+            If a query is longer than `max_bytes` bytes.
         """
         self.check(aggregate)
         if not threshold > 0:
@@ -327,6 +336,12 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
         checked_integer("max_candidates", max_candidates, 1)
         if queries is not None:
             encoded = self.encode(queries)
+            long = next((text for text in queries if len(text.encode()) > self.max_bytes), None)
+            if long is not None:
+                raise InvalidParameterError(
+                    f"queries must be strings of at most {self.max_bytes} bytes, because reports say nothing about "
+                    f"further bytes, got {quoted(long)}; ask for the beginning of this string"
+                )
             support, n = self._support(aggregate, self.groups // FOLDS - 1, encoded)
             estimate = self._estimate(support.sum(axis=1), int(n.sum()), aggregate.n)
             return estimate.named("string", list(queries))
