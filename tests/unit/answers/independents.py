@@ -1,4 +1,4 @@
-"""Answers of independent collections."""
+"""Answers from independent collections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two collections compared: what may be named, what is left out, and what cannot be compared."""
+"""Comparison of two collections: changes that may be named, omissions, and collections that cannot be compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Crosstabs: known answers, intervals that cover, tests that refuse, and mutants that die."""
+"""Crosstabs: known answers, intervals that cover, tests that refuse, and mutants that must fail."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def table_of(table: Any, n: int, epsilon: float = 1.0) -> Crosstab:
 
 
 def test_known_answers() -> None:
-    """Made by independent code."""
+    """The known answers come from independent code."""
     own = table_of(VECTORS["own"]["table"], VECTORS["own"]["n"])
     difference = own.difference(0, groups=(0, 1))
     expected = VECTORS["own"]["diff_rows01_col0"]
@@ -74,7 +74,7 @@ def mechanism_of(collection: Collection) -> Any:
 
 
 def survey(n: int = 6000, epsilon: float = 2.0) -> tuple[Collection, Any]:
-    """A collection of three questions in which the second follows the first, and the third nobody."""
+    """A collection of three questions: the second depends on the first, and the third is independent."""
     schema = Schema(
         (
             Attribute("team", ("sales", "support", "labs")),
@@ -90,7 +90,7 @@ def survey(n: int = 6000, epsilon: float = 2.0) -> tuple[Collection, Any]:
 
 
 def test_tables_are_found_by_name_and_turned_with_their_question() -> None:
-    """The mutant that swaps axes: a table read the other way round gives the same answers."""
+    """Mutant that swaps axes: a table read in the other direction gives the same answers."""
     collection, aggregate = survey()
     tables = crosstabs(collection, aggregate)
     assert list(tables) == [("team", "content"), ("team", "lunch"), ("content", "lunch")]
@@ -140,7 +140,7 @@ def test_all_shares_at_once_are_those_one_by_one() -> None:
 
 
 def test_what_the_reports_cannot_tell_is_not_determined() -> None:
-    """A category that nobody holds, a cell that is 0, a pair without reports: answers, and no exception."""
+    """A category without holders, a cell of 0, a pair without reports: there are answers, and no exceptions."""
     table = table_of([[0.0, 0.0, 0.0], [0.5, 0.3, 0.2]], 3000)
     nobody = table.conditional("a", given="a")
     assert not nobody.determined()  # this is 0/0
@@ -213,10 +213,10 @@ def test_bad_questions_are_named() -> None:
 
 
 def coverage(runs: int, monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
-    """Coverage of 95% intervals on T* of six attributes, and the level of the test of independence at .05.
+    """Return the coverage of 95% intervals on T* of six attributes, and the level of the independence test at .05.
 
-    The groups' reports are drawn as normal variables with their exact covariances: real reports are drawn by the long
-    check, `python -m experiments answers`.
+    The groups' reports are drawn as normal variables with their exact covariances. The long check, `python -m
+    experiments answers`, draws real reports.
     """
     sizes, n = (2, 2, 3, 3, 2, 2), 60_000
     mechanism, generator = PairSample(sizes, 4.0), np.random.default_rng(7)
@@ -278,7 +278,7 @@ def test_intervals_cover_and_the_correlation_may_not_be_dropped(monkeypatch: pyt
 
 
 def test_a_report_of_a_pair_leaks_what_its_code_says() -> None:
-    """X1 is X0 copied: a report of (0, 1) says epsilon about either, one of (1, 2) something about X0 too."""
+    """X1 copies X0: a report of (0, 1) reveals epsilon about both, a report of (1, 2) something about X0 too."""
     rng = SimulationRandomness(1)
     first = rng.generator.integers(0, 2, 400)
     records = np.stack([first, first, rng.generator.integers(0, 3, 400)], axis=1)

@@ -1,4 +1,4 @@
-"""Intervals of 95% where few reports are mistaken or few contributors hold what is asked, held to what they say."""
+"""95% intervals when few reports are randomised or few contributors hold a value: they keep their coverage."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SLOW = (
     "PairSample(4, 3, 5)",
     "frequencies, f = .3, epsilon 6, n = 100",
 )
-"""Rows of which few collections are asked alike."""
+"""Rows with few equal collections, so that many intervals must be computed."""
 
 NAMES = [row.name for row in rows(runs=1)]
 
@@ -36,14 +36,14 @@ NAMES = [row.name for row in rows(runs=1)]
     "place", [pytest.param(i, id=name, marks=[pytest.mark.long] if i % 4 else []) for i, name in enumerate(NAMES)]
 )
 def test_every_setting_of_few_reports(place: int) -> None:
-    """1,500 collections of each setting, 150 of those that take long. Where no interval is shown, all say so."""
+    """1,500 collections of each setting, 150 for slow settings. If there is no interval, all collections have none."""
     runs = 150 if any(slow in NAMES[place] for slow in SLOW) else 1_500
     measured = next(itertools.islice(rows(runs), place, None)).measure()
     assert measured["none"] == 1 or measured["coverage"] >= LEAST
 
 
 def test_the_published_results_are_of_these_settings_and_are_quoted() -> None:
-    """Every setting of docs/results/intervals.json is measured here, holds, and is in the table of docs/answers.md."""
+    """All settings of docs/results/intervals.json are measured here, cover, and are in the table of docs/answers.md."""
     found = json.loads((ROOT / "docs" / "results" / "intervals.json").read_text())
     page = (ROOT / "docs" / "answers.md").read_text()
     assert [row["setting"] for row in found["settings"]] == NAMES
@@ -90,7 +90,7 @@ def test_few_reports_of_a_pair_do_not_tell_how_strong_a_dependence_is() -> None:
 
 
 def test_a_shown_cell_is_within_its_interval() -> None:
-    """The bounds are those of the pair's own reports; the estimate also reads other tables, and may lie outside."""
+    """Bounds use the pair's own reports; the estimate also uses other tables, and may be outside."""
     pairs, rng = PairSample((3, 4, 2), 6.0), SimulationRandomness(4)
     records = np.indices((3, 4, 2)).reshape(3, -1).T
     outside = 0

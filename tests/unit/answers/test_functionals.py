@@ -1,4 +1,4 @@
-"""Functionals: unbiased for every oracle, by enumeration; the variance that reports show; one question asked twice."""
+"""Functionals: unbiased for all oracles, by enumeration; observed variances; one question asked twice."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ ORACLES: list[Any] = [
 
 
 def one_report_each(oracle: Any) -> list[Aggregate]:
-    """Return the aggregate of every possible report alone."""
+    """Return the aggregate of each possible report alone."""
     outputs = oracle.outputs()
     return [oracle.aggregate(outputs[o : o + 1]) for o in range(len(outputs))]
 
@@ -89,7 +89,7 @@ def test_reports_show_the_noise_unbiasedly_and_within_what_is_possible(
 
 @pytest.mark.parametrize("oracle", ORACLES[3:7], ids=repr)
 def test_supports_vary_as_the_channel_says(oracle: Any) -> None:
-    """Subsets with their covariance; bits with r1 = p q and r2 = q^2: the answer's error against the listed channel."""
+    """Subsets have covariances; bits have r1 = p q and r2 = q^2: the answer's error against the listed channel."""
     values = np.array([functional(oracle, one, SCORES).value for one in one_report_each(oracle)])
     noise = oracle.channel() @ values**2 - SCORES**2
     f = np.array([0.1, 0.4, 0.3, 0.2])
@@ -103,7 +103,7 @@ def test_supports_vary_as_the_channel_says(oracle: Any) -> None:
 
 @pytest.mark.parametrize("oracle", [GRR(4, 1.0), SubsetSelection(4, 1.0, 2), OUE(4, 1.0), SUE(4, 2.0)], ids=repr)
 def test_supports_are_weighted_as_well_as_they_can_be(oracle: Any) -> None:
-    """At uniform answers no other unbiased weights of supports, and of subsets none at all, vary less."""
+    """At uniform answers, no other unbiased weights of supports (and for subsets, no weights at all) vary less."""
     values = np.array([functional(oracle, one, SCORES).value for one in one_report_each(oracle)])
     channel: Any = oracle.channel()
     outputs: Any = oracle.outputs()
@@ -117,7 +117,7 @@ def test_supports_are_weighted_as_well_as_they_can_be(oracle: Any) -> None:
 
 
 def _least_variance(channel: Any, means: Any, features: Any) -> float:
-    """Minimise the mean of (features w)^2 at uniform answers subject to means w = scores, by its normal equations."""
+    """Minimise the mean of (features w)^2 at uniform answers, given means w = scores, by the normal equations."""
     mass = channel.mean(axis=0)
     gram = (features * mass[:, None]).T @ features
     inverse = np.linalg.pinv(gram)
@@ -138,7 +138,7 @@ def test_bits_and_subsets_are_unbiased_in_rationals() -> None:
 
 
 def two_reports(oracle: Any, held: tuple[int, int], answer: Any) -> float:
-    """Return the exact expectation of what two contributors with these values are told."""
+    """Return the exact expectation of the answer for two contributors with these values."""
     channel, total = oracle.channel(), 0.0
     for a, b in itertools.product(range(oracle.state_size), repeat=2):
         aggregate = oracle.aggregate(np.array([a, b], dtype=np.uint8))
@@ -147,7 +147,7 @@ def two_reports(oracle: Any, held: tuple[int, int], answer: Any) -> float:
 
 
 def test_weights_that_look_at_the_data_die() -> None:
-    """With pi from the reports instead of uniform the answer of two contributors is biased; ours is not."""
+    """Mutant: with pi from the reports instead of uniform, the answer for two contributors is biased."""
     oracle = SquareWave(4, 1.0, 1)
     truth = (SCORES[0] + SCORES[2]) / 2
 

@@ -1,4 +1,4 @@
-"""Differences, ratios, strata and worst cases of independent answers: by hand, and by enumeration of every outcome."""
+"""Differences, ratios, strata and worst cases of independent answers: by hand, and by full enumeration."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.unit.answers.independents import _at
 
 
 def _answer(value: float, lower: float, upper: float, error: float = 0.1, *, few: bool = False) -> Answer:
-    """An answer whose interval is the same at every tail."""
+    """Return an answer with the same interval for all tails."""
     errors: dict[Target, float] = {"contributors": error, "population": 2 * error}
     return Answer(value, errors, "it", 10, ComputedIntervals(lambda *_: (lower, upper), lambda _: few))
 
@@ -54,7 +54,7 @@ def test_sums_of_many_mistakes_are_made_from_score_intervals() -> None:
 
 
 def test_sums_of_few_mistakes_hold_by_the_bound_of_the_sum_and_by_the_ends_of_both() -> None:
-    """Nobody of 20 and of 10 reported a high score: a single bound each, and their sum, say how high the change is."""
+    """No report of 20 and of 10 has a high score: single bounds, and a bound of the sum, limit the change."""
     mechanism, scores = GRR(k=5, epsilon=6.0), [0, 1, 2, 3, 50]
     one, other = (mechanism.estimate(Aggregate(mechanism, np.array([n, 0, 0, 0, 0]), n)).mean(scores) for n in (20, 10))
     found = answers.difference(one, other, independent=True)

@@ -1,4 +1,4 @@
-"""Missing answers: their worst cases."""
+"""Worst cases for missing answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Strata that are weighted to a population."""
+"""Strata, weighted to a population."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_strata_by_hand() -> None:
 
 
 def test_a_mean_in_strata_among_those_who_answered() -> None:
-    """A quotient of weighted sums, no weighted sum of quotients; Fieller with the sum of the strata's covariances."""
+    """A quotient of weighted sums, not a weighted sum of quotients; Fieller with the sum of strata's covariances."""
     mechanism, scores = GRR(k=3, epsilon=2.0), np.array([1.0, 5.0, math.nan])
     parts = {
         name: replace(_at(mechanism, counts), scores=scores)

@@ -1,4 +1,4 @@
-"""Lists of a few categories out of many: which, in which order, and how wide their intervals are."""
+"""Lists of a few categories out of many: choice, order, and width of the intervals."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def estimate_of(frequencies: list[float], labels: str, attribute: str = "letter"
 
 
 def listed(summary: Summary) -> list[str]:
-    """The lines about the first attribute."""
+    """Return the lines about the first attribute."""
     (part,) = charts(estimate_page(summary).sections[0])
     return part.lines(80)
 

@@ -1,4 +1,4 @@
-"""Two waves of a survey, to be compared."""
+"""Two waves of a survey for comparison."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ WAVES = Schema(
         Attribute("colour", ("a", "b")),
     )
 )
-"""What two waves of a survey ask."""
+"""Questions of the two waves."""
 
 Wave = tuple[Collection, Aggregate]
 
 
 def wave_of(name: str, seed: int, votes: tuple[float, ...]) -> Wave:
-    """A wave of 9,000 people, of whom these shares vote for each party, or do not answer."""
+    """Return a wave of 9,000 people; these shares vote for each party, or do not answer."""
     survey = Collection(WAVES, AdaptiveSMP(WAVES.sizes, 2.0), title=name)
     rng = np.random.default_rng(seed)
     records = np.column_stack(

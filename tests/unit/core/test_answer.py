@@ -1,4 +1,4 @@
-"""Answers show themselves, and one of two dealt categories is asked."""
+"""Representation of answers, and a question about one of two dealt categories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a mechanism is stands once in its bases, no body is overridden, and nothing outside sniffs at mechanisms."""
+"""Properties of mechanisms are defined once, in their bases; nothing is overridden, and no other code probes types."""
 
 from __future__ import annotations
 
@@ -87,9 +87,12 @@ OVERRIDDEN = {
     ("PostgresStore", "_migrating"),
     *(("Moved", "evaluate"), ("MixtureProblem", "middle")),
 }
-"""What typing makes of a protocol, how a database is locked while its tables change, how a likelihood in other
-parameters moves its sum once, and how a mixture sums squares without copies. Kinds of questions and parts of pages are
-left out: what their bases say is right for one answer out of a list, and for a part without an axis."""
+"""Allowed overrides.
+
+They are: typing's method of a protocol; the lock of a database during changes of its tables; the single shift of a sum
+by a likelihood in other parameters; and a mixture's sum of squares without copies. Kinds of questions and parts of
+pages are left out: their bases are right for one answer out of a list, and for a part without an axis.
+"""
 
 
 def test_no_other_class_overrides_a_body() -> None:
@@ -104,7 +107,7 @@ def test_no_other_class_overrides_a_body() -> None:
 
 @ALL
 def test_no_member_is_a_function_or_none(cls: type) -> None:
-    """What only some mechanisms can do is abstract in a base of theirs, and not None in all others."""
+    """Abilities of only some mechanisms are abstract in their own base, and not None in all others."""
     assert not [name for name, kind in vars(cls).get("__annotations__", {}).items() if "Callable" in str(kind)]
 
 
@@ -137,7 +140,7 @@ ALLOWED = {
     "service/control.py: getattr(error, 'reason', error)": "an error of a connection, no mechanism",
     "service/verifying.py: getattr(error, 'reason', error)": "the same",
 }
-"""Calls that look like probes of a mechanism outside the bases, and why each may stay."""
+"""Calls that look like probes of a mechanism outside the bases, with the reason for each."""
 
 
 def _probes(path: Path) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Bounds of sums of few reports: what they are made of, by enumeration, and that they hold over all outcomes."""
+"""Bounds of sums of few reports: their parts by enumeration, and their coverage over all outcomes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RATES = np.array([-3.0, -1.0, -0.1, 0.1, 1.0, 3.0])
 
 
 def _law(mechanism: Any, weights: Any) -> tuple[Any, Any]:
-    """Return what one report adds, and the logarithms of E exp(rate W), by listing all reports."""
+    """Return the contribution of one report, and the logarithms of E exp(rate W), by listing all reports."""
     if isinstance(mechanism, SquareWave):
         scores = mechanism.report_weights(weights)[0]
     else:
@@ -50,7 +50,7 @@ def test_what_a_report_adds_has_the_law_of_its_channel(mechanism: Any) -> None:
 
 @pytest.mark.parametrize("omega", [2, 3])
 def test_two_points_are_a_bound_of_subset_selection(omega: int) -> None:
-    """Above the listed law, and equal to it to second order: mean and variance are the same."""
+    """It is above the listed distribution, and equal to second order: mean and variance are the same."""
     weights = np.array([0.3, -1.0, 2.0, 0.1, 0.7, 0.7])
     found, listed = _law(SubsetSelection(6, 1.0, omega), weights)
     assert (found >= listed).all()
@@ -59,7 +59,7 @@ def test_two_points_are_a_bound_of_subset_selection(omega: int) -> None:
 
 @pytest.mark.parametrize("mechanism", [PairSample((2, 3), 1.0), SPLPairs((2, 3), 3.0)], ids=repr)
 def test_what_a_report_adds_to_a_table_has_its_mean_and_variance(mechanism: Any) -> None:
-    """The slope of log E exp(tW) at 0 is the weight of the cell that is held, the curvature is the variance of W."""
+    """log E exp(tW) at 0 has the weight of the held cell as its slope, and the variance of W as its curvature."""
     records = np.indices(mechanism.sizes).reshape(2, -1).T
     table = mechanism.tables(mechanism.aggregate(mechanism.randomize(records, SimulationRandomness(3))))[0, 1]
     weights = np.array([1.0, -0.5, 0.0, 0.2, 2.0, 0.7])
@@ -80,7 +80,7 @@ def test_what_a_report_adds_to_a_table_has_its_mean_and_variance(mechanism: Any)
 
 
 def test_contributors_who_fall_into_parts() -> None:
-    """E of a product over a random partition: at most root mean squares; over one part, at most the mean."""
+    """E of a product over a random partition is at most root mean squares; over one part, at most the mean."""
     generator = np.random.default_rng(1)
     columns = (0, 0, 1, 1, 1, 2)
     worst = 0.0
@@ -126,7 +126,7 @@ def _compositions(n: int, k: int) -> np.ndarray[Any, np.dtype[np.int64]]:
 
 
 def _probabilities(counts: Any, laws: Any) -> Any:
-    """Return the probability of counts[m, k] of reports whose laws are given, one row each, by adding one at a time."""
+    """Return the probability of counts[m, k] of reports with given distributions (one row each), added in turn."""
     states = {(0,) * counts.shape[1]: 1.0}
     for law in laws:
         following: dict[tuple[int, ...], float] = {}
@@ -141,7 +141,7 @@ def _probabilities(counts: Any, laws: Any) -> Any:
 @pytest.mark.parametrize("epsilon", [1.0, 5.0])
 @pytest.mark.parametrize("question", ["mean", "mean of some", "weights"])
 def test_few_reports_hold_over_all_outcomes(epsilon: float, question: str) -> None:
-    """Exact coverage of 95% intervals of six contributors, for every composition of them, and of four populations."""
+    """Exact coverage of 95% intervals for six contributors, for all compositions and four populations."""
     n, mechanism, scores = 6, GRR(3, epsilon), np.array([0.0, 1.0, 5.0])
     outcomes = _compositions(n, 3)
 
@@ -191,7 +191,7 @@ def test_the_rule_counts_mistakes_and_holders() -> None:
 
 
 def test_who_is_asked_decides_how_exp_is_bounded() -> None:
-    """All contributors: the narrowest. A part of them as the population. Several parts: root mean squares, wider."""
+    """All contributors: narrowest. A part of them: like the population. Several parts: root mean squares, wider."""
     law, weights, held = code_reports(0.9, 0.025), np.array([0.0, 1.0, 2.0, 3.0]), np.full(4, 0.25)
     one, both = [Sample(30, 1.0, law)], [Sample(15, 0.5, law), Sample(15, 0.5, law)]
 
@@ -224,7 +224,7 @@ def test_questions_side_by_side_are_the_single_ones() -> None:
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("offset", [-60.0, 1990.0, 1e6])
 def test_scores_far_from_zero_move_their_interval(offset: float, target: Target) -> None:
-    """Years as scores: the interval of the mean is that of scores around zero, moved."""
+    """Years as scores: the interval of the mean equals the shifted interval of scores around zero."""
     oracle, counts = GRR(5, 3.0), np.array([4, 3, 8, 2, 3])
     estimate = oracle.estimate(Aggregate(oracle, counts, 20)).named("year", [*"abcde"])
     scores = np.arange(5.0)

@@ -1,4 +1,4 @@
-"""Intervals that hold at any time: held to enumerations of all possible reports."""
+"""Anytime-valid intervals against enumerations of all possible reports."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _ever_missed(mechanism: Any, f: float, planned: int, *, one_look: bool = Fal
 
 @pytest.mark.parametrize("mechanism", [GRR(k=3, epsilon=2.0), OUE(k=3, epsilon=1.0)], ids=repr)
 def test_all_looks_hold_together_over_every_path(mechanism: Any) -> None:
-    """Ville's inequality, by dynamic programming over all paths of 120 reports; one-look intervals fail it."""
+    """Ville's inequality, by dynamic programming over all paths of 120 reports; one-look intervals violate it."""
     for f in (0.0, 0.2, 0.5, 1.0):
         for planned in (20, 1000):
             assert _ever_missed(mechanism, f, planned) <= 0.1
@@ -41,7 +41,7 @@ def test_all_looks_hold_together_over_every_path(mechanism: Any) -> None:
 
 
 def test_the_ratio_is_a_martingale() -> None:
-    """E M_{n+1} = M_n under pi, by hand from the definition; and the ends of the interval are where M = 1/alpha."""
+    """E M_{n+1} = M_n under pi, by hand from the definition; the interval ends where M = 1/alpha."""
     a, b, pi, alpha = 1.3, 2.4, 0.35, 0.05
 
     def log_m(c: int, n: int, at: float) -> float:

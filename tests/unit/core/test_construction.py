@@ -1,4 +1,4 @@
-"""From a name and what is asked to a mechanism: what does not fit is refused with the reason."""
+"""Construction of mechanisms from a name and questions; wrong combinations are refused with the reason."""
 
 from __future__ import annotations
 

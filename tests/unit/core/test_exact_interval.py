@@ -1,4 +1,4 @@
-"""Intervals of small counts: against the law in rational arithmetic, and their coverage for every number of holders."""
+"""Intervals of small counts: against the distribution in rationals, and their coverage for all numbers of holders."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _binomial(n: int, p: Fraction) -> list[Fraction]:
 
 
 def _law(m: int, n: int, p: Fraction, q: Fraction) -> list[Fraction]:
-    """P(C = c) of m holders among n."""
+    """Return P(C = c) for m holders among n."""
     law = [Fraction(0)] * (n + 1)
     for x, first in enumerate(_binomial(m, p)):
         for y, second in enumerate(_binomial(n - m, q)):
@@ -69,7 +69,7 @@ def test_the_interval_is_of_all_numbers_of_holders_that_neither_tail_rejects(
 
 @lru_cache
 def _pmf(n: int, p: float) -> Floats:
-    """Binomial probabilities in doubles, by logarithms of factorials: no part of what is tested."""
+    """Return binomial probabilities in doubles, by logarithms of factorials, without the tested code."""
     if p in (0.0, 1.0):
         return np.asarray(np.eye(n + 1)[round(n * p)])
     log = [math.log(math.comb(n, x)) + x * math.log(p) + (n - x) * math.log1p(-p) for x in range(n + 1)]
@@ -77,7 +77,7 @@ def _pmf(n: int, p: float) -> Floats:
 
 
 def _coverage(n: int, p: float, q: float, share: float = 0.95) -> Floats:
-    """Probability that the interval contains m/n, for all m = 0..n."""
+    """Return the probability that the interval contains m/n, for all m = 0..n."""
     lower, upper = affine_estimate(np.arange(n + 1), n, p, q).interval(share)
     found = []
     for m in range(n + 1):
@@ -91,7 +91,7 @@ def _coverage(n: int, p: float, q: float, share: float = 0.95) -> Floats:
 @pytest.mark.parametrize("k", [2, 4, *(pytest.param(k, marks=pytest.mark.long) for k in (16, 128))])
 @pytest.mark.parametrize("oracle", [GRR, OUE])
 def test_coverage_is_at_least_what_is_said_for_every_number_of_holders(oracle: Any, k: int, epsilon: float) -> None:
-    """Score intervals alone cover .79 at n = 2, and .80 at n = 300, k = 16, epsilon = 8."""
+    """Score intervals alone would cover .79 at n = 2, and .80 at n = 300, k = 16, epsilon = 8."""
     p, q = map(float, oracle(k=k, epsilon=epsilon).support_probabilities)
     for n in (1, 2, 3, 10, 40, 100, 300):
         if n * min(q, 1 - p) < 25:
@@ -111,7 +111,7 @@ def test_coverage_at_other_levels(n: int, share: float) -> None:
 
 
 def test_the_exact_interval_ends_where_the_score_interval_begins() -> None:
-    """At 25 expected mistakes, of others or of holders, whichever are fewer."""
+    """The limit is 25 expected mistakes, by holders or by others, whichever are fewer."""
     for n, p, q in ((99, 0.75, 0.25), (199, 0.5, 0.125), (199, 0.875, 0.5)):
         fewer, enough = (affine_estimate([n // 2], size, p, q) for size in (n, n + 1))
         lower, upper = fewer.interval()
@@ -124,7 +124,7 @@ def test_the_exact_interval_ends_where_the_score_interval_begins() -> None:
 
 
 def test_every_category_by_its_own_law() -> None:
-    """One of two categories has few mistakes: each gets what it gets alone."""
+    """One of two categories has few mistakes: each gets the interval that it gets alone."""
     p, q = np.array([0.75, 0.97, 0.5]), np.array([0.25, 0.01, 0.02])
     together = affine_estimate([60, 4, 9], 200, p, q)
     for j in range(3):
@@ -200,7 +200,7 @@ def test_records_whose_every_report_counts_have_exact_intervals() -> None:
 
 @pytest.mark.parametrize("mechanism", [RSFD((2, 3), 3.0), RSFD((2, 3), 3.0, oracle="OUE"), SPL((2, 3), 3.0)])
 def test_a_report_supports_with_p_or_q_whatever_the_rest_of_the_record(mechanism: Any) -> None:
-    """So the reports of m holders are m coins of P and n - m of Q, also where a fake may be the support."""
+    """So the reports of m holders are m random bits with P and n - m with Q, also if a fake may be the support."""
     outputs, channel = mechanism.outputs(), mechanism.channel(exact=True)
     records = [(a, b) for a in range(2) for b in range(3)]
     supports = np.array([mechanism.aggregate(outputs[[i]]).counts for i in range(len(outputs))], dtype=object)
@@ -213,7 +213,7 @@ def test_a_report_supports_with_p_or_q_whatever_the_rest_of_the_record(mechanism
 
 
 def test_of_reports_from_a_random_part_nothing_exact_is_claimed_about_all() -> None:
-    """n_j of n contributors report attribute j: the number of holders among them is random."""
+    """n_j of n contributors report attribute j, so that the number of holders among them is random."""
     smp = SMP((2, 2), 5.0)
     records = np.random.default_rng(1).integers(0, 2, (40, 2))
     found = smp.estimate(smp.aggregate(smp.randomize(records, SimulationRandomness(1))))

@@ -1,4 +1,4 @@
-"""Entry points of other packages, by which research comes in as well."""
+"""Entry points of other packages, which `deniable.research` uses as well."""
 
 from __future__ import annotations
 

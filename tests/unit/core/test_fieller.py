@@ -1,4 +1,4 @@
-"""A mean of those who answered is a quotient, with Fieller's interval or none."""
+"""A mean among people who answered is a quotient, with Fieller's interval or none."""
 
 from __future__ import annotations
 

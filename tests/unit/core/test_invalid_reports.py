@@ -1,4 +1,4 @@
-"""Report files with reports that no client can have produced: refused, or skipped, counted and named."""
+"""Report files with impossible reports: refused, or skipped, counted and named."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HOSTILE = (3, 150, 399)
 
 @pytest.fixture
 def reports(tmp_path: Path) -> tuple[Path, Any]:
-    """A file of 400 reports, three of them impossible, and the 397 others."""
+    """A file of 400 reports, three of them impossible; and the other 397."""
     batch = SURVEY.randomize({"word": [str(i % 100) for i in range(400)]}, rng())
     batch[list(HOSTILE)] = 2**32 - 1
     write_reports(tmp_path / "r.parquet", SURVEY, [batch], rng())

@@ -23,7 +23,7 @@ def _add_one(values: NDArray[Any], result: NDArray[Any]) -> None:
 
 @pytest.mark.parametrize("rows", [1, INTERPRETED_ROWS, INTERPRETED_ROWS + 1])
 def test_a_kernel_runs_where_nothing_can_be_cached(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a container whose file system is read-only and whose user has no home."""
+    """An example is a container with a read-only file system and a user without a home."""
     monkeypatch.setattr(caching.CacheImpl, "_locator_classes", [])
     with pytest.raises(RuntimeError, match="cannot cache function"):
         numba.njit(cache=True)(_add_one.interpreted)
@@ -48,7 +48,7 @@ def _multiply(words: NDArray[np.uint64], factor: np.uint64, highs: NDArray[np.ui
 
 
 def test_few_rows_of_an_exact_kernel_run_on_plain_numbers() -> None:
-    """A product of 127 bits, an array that is no stretch of memory, a constant of the module, and the factor."""
+    """A product of 127 bits, a non-contiguous array, a constant of the module, and the factor."""
     words = np.array([2**63, 0, 3, 0], dtype=np.uint64)[::2]
     highs, result = np.zeros(2, dtype=np.uint64), np.zeros(2, dtype=np.int32)
     words[0] = 2**30
@@ -86,7 +86,7 @@ def _exact_kernels() -> Iterator[ast.FunctionDef]:
 
 
 def test_exact_kernels_know_all_names_that_they_use() -> None:
-    """Each is held to its compiled form by a test of its own module, at the bounds of its words; a new one must be."""
+    """A test of its own module compares each with its compiled form, at its words' bounds; new ones need a test."""
     kernels = {one.name: one for one in _exact_kernels()}
     assert kernels.keys() == {
         *("randomize_codes", "parameters_from_words", "hash_codes", "set_codes"),

@@ -1,4 +1,4 @@
-"""Names of a million categories are made when somebody reads them, and are the same as ever."""
+"""Names of a million categories are made on first use, and do not change."""
 
 from __future__ import annotations
 

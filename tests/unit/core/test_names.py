@@ -1,4 +1,4 @@
-"""One table of names: it is the classes', nothing is imported to list it, and other packages can add to it."""
+"""One table of names: it equals the classes' names, needs no imports, and other packages can extend it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from deniable.oracles.grr import GRR
 
 
 def final_classes() -> Iterator[type[Mechanism[Any]]]:
-    """Every concrete mechanism below the base, in whatever module of the package it stands."""
+    """Yield all concrete mechanisms below the base, in all modules of the package."""
     for module in pkgutil.walk_packages(deniable.__path__, "deniable."):
         if not module.name.endswith("__main__") and not module.name.startswith("deniable.cli"):
             importlib.import_module(module.name)

@@ -1,4 +1,4 @@
-"""A true answer is in no message: a canary goes through every way in, and no traceback or output repeats it."""
+"""No message contains a true answer: a canary goes into every input, and no traceback or output repeats it."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ KINDS = dn.Schema(
 
 
 def leaks(text: str) -> bool:
-    """Whether a text shows the canary, a part of it, or how numbers may be written that hold it."""
+    """Return whether a text shows the canary, a part of it, or a number in a spelling that contains it."""
     return any(part in text for part in ("HIV", "positive", str(CODE), "987654", "9.876", "987,654"))
 
 
 def silent(action: Callable[[], Any]) -> None:
-    """The action must fail on purpose, and its traceback, with all that is chained to it, must not show the canary."""
+    """Assert that an action fails on purpose, and that no part of its traceback shows the canary."""
     with pytest.raises(dn.DeniableError) as caught:
         action()
     # The lines of the test itself quote only names, so the whole traceback can be searched.
@@ -143,7 +143,7 @@ KIND_ROWS = {
 
 @pytest.mark.parametrize("name", KIND_ROWS)
 def test_kinds_on_the_command_line(name: str, tmp_path: Path) -> None:
-    """Nothing of the row is shown, logged, or left behind, whichever command reads it."""
+    """No command shows, logs or stores any part of the row."""
     answers, survey = tmp_path / "answers.csv", dn.collection(KINDS, 1.0)
     answers.write_text(f"a,b,c\n1,y,2\n{KIND_ROWS[name]}\n")
     survey.save(tmp_path / "survey.json")
@@ -261,7 +261,7 @@ def test_dictionaries(texts: Any, tmp_path: Path) -> None:
 
 
 def test_drafts_warn_without_answers() -> None:
-    """The draft itself lists categories; what is said about it does not."""
+    """The draft itself lists categories; messages about it do not."""
     people = [f"{WORD} {i}" for i in range(40)]
     draft = draft_schema(
         pa.table({"a": people, "b": [float(CODE + i * i) for i in range(40)], "c": ["x", WORD] * 20}), max_categories=8

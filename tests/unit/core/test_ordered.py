@@ -14,7 +14,7 @@ from tests.unit.core.test_questions import at, one_of
 
 
 def test_a_band_that_is_asked_for_again_is_what_a_new_one_is() -> None:
-    """A curve keeps its bands, each under the confidence, the target and the number of intervals together."""
+    """A curve caches its bands by confidence, target and number of intervals."""
     estimate = one_of(GRR(k=4, epsilon=2.0), GRR(k=4, epsilon=2.0).aggregate([0, 1, 1, 2, 3] * 30))
     kept = estimate.cdf()
     targets: tuple[Target, ...] = ("contributors", "population")

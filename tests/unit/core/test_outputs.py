@@ -1,4 +1,4 @@
-"""Outputs: whole or not at all, on the disk before they have their name, and by one writer at a time."""
+"""Output files: complete or absent, synced before they get their name, and written by one writer at a time."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_permissions_are_those_of_a_new_file(umask: int, mode: int, tmp_path: Pa
 def test_what_is_unfinished_can_be_read_by_its_owner_only(
     kind: str, private: bool, last: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Somebody opens every file that is made, in the moment it is made, if its permissions let others do that."""
+    """An attacker opens each new file at once if its permissions allow it."""
     onlookers, opened = [], os.open
 
     def watched(path: Any, flags: int, mode: int = 0o777, **options: Any) -> int:
@@ -186,7 +186,7 @@ def test_a_second_writer_of_one_output_is_refused(kind: str, tmp_path: Path) -> 
 
 
 def test_many_writers_at_once_lose_nothing(tmp_path: Path) -> None:
-    """Threads write one file each and one together, and look for left-overs all the time."""
+    """Threads write one file each and a common file, and look for left-overs all the time."""
     refused, errors = [], []
 
     def write(number: int) -> None:

@@ -1,4 +1,4 @@
-"""What a guarantee says: in words, as data and on a page, the same; and never less than what holds."""
+"""Statements of a guarantee in words, as data and on a page: the same everywhere, and never too small."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def guarantee(request: pytest.FixtureRequest) -> Guarantee:
 
 
 def test_repetition_is_never_free_as_data(guarantee: Guarantee) -> None:
-    """Whoever reads the rows finds at least one that says that reports add up, in a field and in its bound."""
+    """The rows contain at least one row that says, in a field and in its bound, that reports add up."""
     rows = guarantee.to_dict()["trust_models"]
     repeated = [row for row in rows if row["scaling"] == "per report"]
     assert repeated

@@ -1,4 +1,4 @@
-"""Questions of an estimate: unbiased over the enumerated channel, with the channel's variance, and their intervals."""
+"""Questions of an estimate: unbiased over the enumerated channel, with its variance; and their intervals."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from deniable.research.baselines.projective_geometry import PGR
 
 
 def _rows(reports: Any) -> list[Any]:
-    """Return every single report of a batch as a batch."""
+    """Return each report of a batch as a batch."""
     if isinstance(reports, tuple):
         n = len(reports[0])
         return [type(reports)(*(np.asarray(column)[[i]] for column in reports)) for i in range(n)]
@@ -56,7 +56,7 @@ RECORDS: list[Any] = [
 
 @pytest.mark.parametrize("mechanism", ORACLES + RECORDS, ids=repr)
 def test_answers_are_unbiased_and_have_the_variance_of_the_channel(mechanism: Any) -> None:
-    """Exact expectation over every report of one contributor with each code, and over one drawn from the population."""
+    """Exact expectation over all reports, of one contributor with each code, and of one drawn from the population."""
     k = mechanism.domain[0]
     reports, channel = _rows(mechanism.outputs()), mechanism.channel()
     # For records, these are the rows whose other attributes are 0.
@@ -117,7 +117,7 @@ def test_one_category_has_its_own_standard_error_and_interval() -> None:
 
 
 def test_pooled_codes_have_the_interval_of_their_count() -> None:
-    """Of GRR, C(S) is a sum of two binomials with p + (s-1) q and s q: exact while few mistakes are expected."""
+    """For GRR, C(S) is a sum of two binomials with p + (s-1) q and s q: exact while few mistakes are expected."""
     mechanism = GRR(k=5, epsilon=4.0)
     estimate = at(mechanism, [30, 20, 5, 5, 0])
     p, q = map(float, mechanism.support_probabilities)
@@ -138,14 +138,14 @@ def test_pooled_codes_have_the_interval_of_their_count() -> None:
 
 
 def test_unary_counts_are_not_pooled() -> None:
-    """Bits of several values are no one bit: the pooled count's law would be another."""
+    """The bits of several values are not one bit: the pooled count would have another distribution."""
     estimate = at(SUE(k=4, epsilon=1.0), [1000, 500, 200, 300])
     answer = estimate.total(["0", "1"])
     assert answer.standard_error == pytest.approx(math.sqrt(2) * estimate.standard_errors[0], rel=1e-12)
 
 
 def test_a_mean_does_not_depend_on_where_scores_begin() -> None:
-    """Adding up OUE's noisy frequencies times 2,000 would."""
+    """A sum of OUE's noisy frequencies times 2,000 would depend on it."""
     estimate = at(OUE(k=4, epsilon=1.0), [1000, 500, 200, 300])
     near, far = estimate.mean([1, 2, 3, 4]), estimate.mean([2001, 2002, 2003, 2004])
     assert far.value - near.value == pytest.approx(2000, abs=1e-9)
@@ -252,7 +252,7 @@ def test_unknown_labels_are_named() -> None:
 
 
 def test_exact_coverage_of_pooled_counts() -> None:
-    """All outcomes of a small collection: 90% intervals of two of three codes cover at least .9 whatever is held."""
+    """All outcomes of a small collection: 90% intervals of two of three codes cover at least .9 for all answers."""
     mechanism, n = GRR(k=3, epsilon=1.5), 6
     channel = mechanism.channel()
     outcomes = [np.bincount(reports, minlength=3) for reports in itertools.combinations_with_replacement(range(3), n)]

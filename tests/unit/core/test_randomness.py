@@ -143,7 +143,7 @@ def test_keys_are_replaced_after_a_gibibyte_and_after_a_fork(monkeypatch: pytest
 
 
 def test_a_child_with_its_parents_number_draws_other_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in process namespaces, where both can be number 1."""
+    """In separate process namespaces both can have the number 1."""
     monkeypatch.setattr(os, "getpid", lambda: 1)
     rng = SecureRandomness()
     draw(rng, 10_000)
@@ -187,7 +187,7 @@ def test_processes_of_two_namespaces_draw_other_words() -> None:
 
 
 def test_a_stream_hands_out_every_word_once() -> None:
-    """Whatever is taken and handed back: the words read are those of the source, in order, none of them twice."""
+    """For all sequences of taking and handing back, the words are those of the source, in order, each used once."""
     generator = np.random.default_rng(1)
     stream, read = WordStream(SimulationRandomness(5)), []
     for _ in range(200):
@@ -300,7 +300,7 @@ def test_blocks_cover_every_row_once(rows: int, words_per_row: int) -> None:
     "rows", [1, 16, BLOCK_WORDS // 3, BLOCK_WORDS - 1, BLOCK_WORDS, BLOCK_WORDS + 1, 3 * BLOCK_WORDS + 5]
 )
 def test_rows_of_blocks_have_the_next_words_in_order(rows: int, words_per_row: int) -> None:
-    """Whether they are one take or several: every word decides one row, and what follows is fresh."""
+    """Each word decides one row, in one take or in several, and later words are fresh."""
     rng, twin = SimulationRandomness(7), SimulationRandomness(7)
     found = np.concatenate([words.copy().reshape(-1) for _, words in blocks(rng, rows, words_per_row)])
     np.testing.assert_array_equal(found, draw(twin, rows * words_per_row))
@@ -337,7 +337,7 @@ def test_halves_of_words_choose_exactly_uniformly(bound: int, path: str) -> None
 
 @pytest.mark.parametrize("n", [1, 16, 17, 70_001])
 def test_every_place_has_a_half_of_its_own(n: int) -> None:
-    """Rejected ones are drawn again, from words that come after all others."""
+    """Rejected halves are drawn again, from words that come after all others."""
     bound = 3 << 22
     found = uniform_below_by_halves(SimulationRandomness(n), bound, n)
     assert 0 <= int(found.min()) <= int(found.max()) < bound

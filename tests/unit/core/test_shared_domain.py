@@ -234,7 +234,7 @@ def test_equal_frequencies_are_decoded_once(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_of_a_large_domain_few_frequencies_are_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A frequency's prior may come from what other attributes say of its category, which is as often the same."""
+    """The prior of a frequency may come from other attributes' frequencies of its category, which is often the same."""
     rng = SimulationRandomness(3)
     smp = SMP((8_000,) * 4, 1.0)
     records = np.stack(

@@ -1,4 +1,4 @@
-"""CSV that people open in spreadsheets holds no formula; numbers stay numbers, and answers stay answers."""
+"""CSV for spreadsheets contains no formula; numbers stay numbers, and answers stay answers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_what_it_would_not_run_stays_as_it_is(label: str) -> None:
 
 
 def test_cells_with_breaks_quotes_and_commas_come_back() -> None:
-    """A carriage return without quotes would begin a line, and its next cell could be a formula."""
+    """An unquoted carriage return would begin a line, and its next cell could be a formula."""
     rows = [["a\r=1", 'b"c', "d,e"], ["f\n=1", "", "g\r\n"]]
     assert cells(csv_text(rows)) == rows
 
@@ -79,7 +79,7 @@ def test_the_numbers_of_an_estimate_and_their_codebook_run_nothing() -> None:
 
 
 def test_one_place_writes_csv_to_be_looked_at() -> None:
-    """Others only read it, write answers through pyarrow, or write links of invitations, which are read again."""
+    """Other modules only read CSV, write answers through pyarrow, or write invitations' links, which are read again."""
     root = Path(deniable.__file__).parent
     writers = {
         str(path.relative_to(root))

@@ -1,4 +1,4 @@
-"""No counter is believed that no reports can give: the laws of every mechanism's state, and of 64-bit integers."""
+"""Impossible counters are refused: the laws of each mechanism's state, and of 64-bit integers."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ from tests.contract.cases import CASES, grid
 from tests.research.dealt.dealt_cases import DEALT_CASES
 
 PEOPLE = 6
-"""Reports that are drawn at most; as many contributors as the dealt mechanisms are dealt to, or more."""
+"""Largest number of reports that are drawn; there are at least as many contributors as in the deals."""
 
 
 SAMPLED = (AppleCMS, HeavyHitters, JRRLocalHashing, QuerySketch)
-"""Their reports are not all listed; or, where the queries are all values, obey more than those of any queries do."""
+"""Mechanisms whose reports are not all listed, or whose states obey more laws than those of any queries do."""
 
 
 def _outputs(mechanism: Any) -> Any:
-    """Reports of every kind, each at least once if they can be listed."""
+    """Return reports of all kinds, each at least once if they can be listed."""
     if isinstance(mechanism, (QuotaUnary, CoupledOUE)):
         return bit_outputs(mechanism.k, "")
     if isinstance(mechanism, (QuotaRecords, QuotaBatches)):
@@ -81,10 +81,10 @@ def test_every_registered_mechanism_is_here() -> None:
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_what_reports_add_up_to_passes_and_nothing_beyond_it(name: str) -> None:
-    """The box and the linear laws, found by brute force from what single reports add.
+    """The box and the linear laws, found by brute force from single reports.
 
-    A cell that n reports cannot bring so far is refused; so is a change of one cell that a linear equation of all
-    states fixes, which is one that no combination of differences between reports makes.
+    A cell is refused if n reports cannot reach its value. A change of one cell is refused if a linear equation of all
+    states forbids it, that is, if no combination of differences between reports makes it.
     """
     mechanism = MAKERS[name]()
     outputs = _outputs(mechanism)
@@ -131,7 +131,7 @@ def _refused(mechanism: Any, counts: NDArray[np.int64], cell: int, value: int, n
 
 @pytest.mark.parametrize("n", range(4))
 def test_sums_of_signs_are_told_exactly(n: int) -> None:
-    """All vectors in a box: those refused are those that no n reports have."""
+    """All vectors in a box: exactly those that n reports cannot give are refused."""
     encoding = HadamardEncoding(2, 1.0)
     single = np.array([encoding.aggregate(encoding.outputs()[o : o + 1]).counts for o in range(8)])
     possible = {(0,) * 4}

@@ -1,4 +1,4 @@
-"""Intervals despite malicious contributors: held to enumerations of all possible reports."""
+"""Intervals despite malicious contributors, against enumerations of all possible reports."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from deniable.research.dealt import QuotaRR
 
 
 def _singles(mechanism: Any, attribute: int) -> Iterator[np.ndarray[Any, np.dtype[np.float64]]]:
-    """Yield the estimate that one report alone makes of an attribute, times its share of all contributors."""
+    """Yield the estimate of an attribute from each report alone, times its share of all contributors."""
     outputs = mechanism.outputs()
     columns = outputs if isinstance(outputs, tuple) else (outputs,)
     for i in range(len(columns[0])):
@@ -76,7 +76,7 @@ def test_levers_where_they_are_known_and_where_not() -> None:
 
 
 def _missed(mechanism: Any, held: tuple[int, ...], malicious: int, allowed: float) -> float:
-    """Return how probably some report of people who see all others' makes an interval miss the honest share."""
+    """Return how probably a report by people who see all other reports makes an interval miss the honest share."""
     channel, outputs = mechanism.channel(), mechanism.outputs()
     rows = [mechanism.supports(outputs[[i]], np.arange(mechanism.k))[0] for i in range(len(outputs))]
     p, q = map(float, mechanism.support_probabilities)

@@ -1,4 +1,4 @@
-"""The devices of the designs, thrown outcome by outcome: P(report | truth) by counting, without the library."""
+"""Devices of the designs, outcome by outcome: P(report | truth) by counting, without the library."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Outcome = tuple[Fraction, bool]
 
 
 def biased(p: Fraction) -> list[Outcome]:
-    """A device that comes out true with probability p."""
+    """Return a device that is true with probability p."""
     return [(p, True), (1 - p, False)]
 
 
@@ -146,7 +146,7 @@ SETTINGS: list[tuple[str, tuple[object, ...]]] = [
     ("forced_k", (F(1, 12), F(1, 6), F(1, 12))),
     ("modular", (F(1, 2), F(1, 3), F(1, 6))),
 ]
-"""Every design at least once; where a list is the only parameter, its entries."""
+"""All designs at least once; if a list is the only parameter, its entries."""
 
 LISTS = {"christofides", "forced_k", "modular"}
 

@@ -1,4 +1,4 @@
-"""The crosswise model with an anchor: three estimates, their errors, and a fault that must be seen."""
+"""The crosswise model with an anchor: three estimates, their errors, and a fault that must be noticed."""
 
 from __future__ import annotations
 

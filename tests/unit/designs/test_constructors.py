@@ -1,4 +1,4 @@
-"""Designs by their names: channels, and parameters out of bounds."""
+"""Designs by name: their channels, and parameters out of range."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from deniable.errors import InvalidParameterError
 
 
 def test_the_same_channel_under_other_names_gives_the_same_estimates() -> None:
-    """The last column of the contract's table."""
+    """Values from the last column of the contract's table."""
     pairs = [
         (designs.forced("1/6", "1/6"), designs.warner("5/6")),
         (designs.unrelated("1/2", "1/2"), designs.warner("3/4")),
@@ -39,7 +39,7 @@ def test_two_trials_spend_twice_the_epsilon() -> None:
 
 
 def test_a_turned_design_gives_the_mirrored_estimate() -> None:
-    """Where report 0 speaks for carriers, a and b are swapped for intervals."""
+    """If report 0 supports carriers, a and b are swapped for intervals."""
     straight = designs.kuk("4/5", "1/5").estimate_counts([12, 9])
     turned = designs.kuk("1/5", "4/5").estimate_counts([9, 12])
     assert turned.prevalence == straight.prevalence

@@ -1,4 +1,4 @@
-"""Designs: channels by throwing their devices, odds by their definition, every vector, and faults that must be seen."""
+"""Designs: channels from their devices, odds from the definition, all vectors, and faults that must be noticed."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ FINITE = [
     ("kuk", ("1/5", "4/5", 1)),
     ("modular", ("1/2", "1/3", "1/6")),
 ]
-"""Both orders of a and b, more reports than truths, and inverses that are not diagonal."""
+"""Designs with both orders of a and b, with more reports than truths, and with inverses that are not diagonal."""
 
 
 @pytest.mark.parametrize(("name", "parameters"), FINITE)

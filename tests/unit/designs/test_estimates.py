@@ -1,4 +1,4 @@
-"""Coverage of the intervals of designs, enumerated over every count."""
+"""Coverage of the designs' intervals, enumerated over all counts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from deniable.designs import Design
     ids=str,
 )
 def test_intervals_of_two_reports_cover(design: Design, n: int) -> None:
-    """At least .937 at every prevalence by the rule of 25, as the contract says of nine designs."""
+    """At least .937 at all prevalences by the rule of 25, as the contract states for nine designs."""
     yes = np.arange(n + 1)
     bounds = np.array([design.estimate_counts([n - one, one]).interval for one in yes.tolist()])
     for f in np.linspace(0, 1, 201):

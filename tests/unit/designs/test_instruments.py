@@ -1,4 +1,4 @@
-"""Cards: every outcome of a device has its exact probability, and every design has texts in every language."""
+"""Cards: each outcome of a device has its exact probability, and each design has texts in all languages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kinds of designs: what each device draws."""
+"""Kinds of designs: the draws of each device."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_reports_are_drawn_below_the_common_denominator_and_refused_words_are_dr
     assert kinds.denominator(two_dice.rows) == 12
 
     class Words:
-        """Hand out given words, then a fixed one."""
+        """Randomness that returns given words, then a fixed one."""
 
         def __init__(self, *words: int) -> None:
             self.words = list(words)

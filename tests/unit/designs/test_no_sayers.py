@@ -1,4 +1,4 @@
-"""People who say no to everything: estimates, errors and bounds."""
+"""People who say no to all questions: estimates, errors and bounds."""
 
 from __future__ import annotations
 

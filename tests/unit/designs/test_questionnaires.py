@@ -1,4 +1,4 @@
-"""Designs without an epsilon: the contract's vectors, and estimates of people whose answers are known."""
+"""Designs without an epsilon: the contract's vectors, and estimates for people with known answers."""
 
 from __future__ import annotations
 

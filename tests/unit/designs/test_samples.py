@@ -1,4 +1,4 @@
-"""Weighted samples: the contract's vectors, simulated variances, and faults in the finite-population term."""
+"""Weighted samples: the contract's vectors, simulated variances, and mutants of the finite-population term."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_the_bootstrap_agrees_with_linearization(name: str) -> None:
 
 
 def _simulated(variance: Callable[[np.ndarray[Any, Any]], float], runs: int = 3000) -> tuple[float, float]:
-    """Return the variance of estimates, and the mean of what is said, for 200 of 400 people with a prevalence of .1."""
+    """Return the variance of estimates, and the mean stated variance, for 200 of 400 people with a prevalence of .1."""
     random = np.random.default_rng(8)
     truth = np.arange(400) < 40
     chances = np.where(truth, 5 / 6, 1 / 6)
@@ -62,7 +62,7 @@ def _simulated(variance: Callable[[np.ndarray[Any, Any]], float], runs: int = 30
 
 
 def test_half_a_population_has_the_variance_that_is_said() -> None:
-    """The contract's simulation: true .00180, this .00179; the correction alone would say .00101."""
+    """The contract's simulation has .00180 and this one .00179; the correction alone would give .00101."""
 
     def ours(reports: np.ndarray[Any, Any]) -> float:
         return estimate_sample(ONE_DIE, reports, fractions={0: 0.5}).prevalence.standard_error ** 2
@@ -178,14 +178,14 @@ def test_designs_of_more_answers_are_refused() -> None:
 
 
 def test_mutant_finite_population_term_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The device's noise is shrunk as if it were sampling: what RRTCS' jackknife does."""
+    """Mutant: the device's noise is reduced like sampling noise, as in RRTCS' jackknife."""
     monkeypatch.setattr(designs.Design, "exact_noise", lambda *_: 0)
     with pytest.raises(AssertionError):
         test_vectors("weighted-fpc", "linearized")
 
 
 def test_mutant_randomisation_entered_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Noise is added although sampling units contain it."""
+    """Mutant: noise is added although sampling units already contain it."""
     linear = samples._linearized
     monkeypatch.setattr(samples, "_fractions", lambda _, units: np.ones(len(units.sizes)))
     monkeypatch.setattr(samples, "_linearized", lambda z, units, _: linear(z, units, np.zeros(len(units.sizes))))

@@ -10,6 +10,6 @@ CASES: list[dict[str, Any]] = json.loads((Path(__file__).parents[2] / "vectors" 
 
 
 def case(name: str) -> dict[str, Any]:
-    """Return the vector of that id."""
+    """Return the vector with this id."""
     (found,) = (one for one in CASES if one["id"] == name)
     return found

@@ -1,4 +1,4 @@
-"""What tasks and driver of the Spark engine do, without Spark: attempts, commits, sums of partitions."""
+"""Tasks and driver of the Spark engine, without Spark: attempts, commits, sums of partitions."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ def store_in(directory: Path) -> Store:
 
 
 def frame(**kinds: str) -> Any:
-    """A DataFrame of which nothing is known but its columns' types."""
+    """A DataFrame with known column types only."""
     fields = [SimpleNamespace(name=name, dataType=SimpleNamespace(typeName=lambda kind=kind: kind))
               for name, kind in kinds.items()]  # fmt: skip
     return SimpleNamespace(schema=SimpleNamespace(fields=fields))
 
 
 def test_few_reports_are_small_codes_in_columns_of_integers() -> None:
-    """Only such are counted by Spark itself: codes that are texts, wide codes and bits are summed by tasks."""
+    """Spark itself counts only these; tasks sum codes that are texts, wide codes and bits."""
     towns = Collection(Schema((Attribute("town", tuple(map(str, range(70_000)))),)), GRR(70_000, 1.0))
     bits = Collection(Schema((Attribute("smoker", ("yes", "no")),)), OUE(2, 1.0))
     assert spark._few(frame(attribute="short", value="long", id="string"), SURVEY)
@@ -78,7 +78,7 @@ def test_batches_are_read_in_pieces_as_soon_as_they_are_large_enough(monkeypatch
 
 
 def test_of_several_attempts_one_becomes_visible(tmp_path: Path) -> None:
-    """A task that failed after it had written, and a second copy of one, leave nothing that anybody could read."""
+    """A task that fails after writing, and a second copy of a task, leave no readable files."""
     store = store_in(tmp_path)
     attempts = [part_of(write_part(SURVEY, store, 0, answers(1000))) for _ in range(2)]
     other = part_of(write_part(SURVEY, store, 1, answers(500)))
@@ -131,7 +131,7 @@ def test_wrong_answers_come_back_without_the_answer(tmp_path: Path) -> None:
 
 
 def widened(collection: Collection, n: int, rng: Any) -> tuple[pa.RecordBatch, Any]:
-    """Return reports as an engine keeps them that knows signed integers and lists of any length only."""
+    """Return reports as stored by an engine that has only signed integers and lists of any length."""
     codes = np.stack([np.arange(n) % k for k in collection.mechanism.domain], axis=1)
     mechanism: Any = collection.mechanism
     reports = mechanism.randomize(codes if mechanism.records else codes[:, 0], rng)

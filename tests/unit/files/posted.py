@@ -1,4 +1,4 @@
-"""Reports as they are posted."""
+"""Reports in the form in which they are posted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.unit.survey_files import SURVEY
 
 
 def body(n: int, start: int = 0, survey: Collection = SURVEY) -> Body:
-    """n reports, whose ids count from `start`."""
+    """Return n reports; their ids count from `start`."""
     codes = np.stack([np.arange(n) % size for size in survey.schema.sizes], axis=1)
     rows = to_wire(survey.mechanism, survey.randomize(codes, SimulationRandomness(start)))
     ids = np.zeros((n, 16), np.uint8)

@@ -1,4 +1,4 @@
-"""From a file of reports alone nobody finds pairs whose noise is the same, and no answer beyond the best guess."""
+"""A file of reports alone reveals no pairs with the same noise, and no answer beyond the best guess."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SURVEY = Collection(Schema((Attribute("town", tuple(LABELS)),)), MECHANISM)
 
 
 def reports_of_a_file(folder: Path) -> tuple[NDArray[np.int64], dict[tuple[int, ...], int]]:
-    """Return the reports of 98,304 contributors as a file has them, in random order, and who holds what, by report."""
+    """Return the reports of 98,304 contributors in random order, as in a file, and the holder of each report."""
     answers = np.random.default_rng(1).integers(0, K, N)
     pq.write_table(pa.table({"town": pa.array(LABELS).take(pa.array(answers))}), folder / "answers.parquet")
     randomize_file(SURVEY, folder / "answers.parquet", folder / "reports.parquet", SimulationRandomness(1))
@@ -39,7 +39,7 @@ def reports_of_a_file(folder: Path) -> tuple[NDArray[np.int64], dict[tuple[int, 
 
 
 def guesses(reports: NDArray[np.int64]) -> Iterator[tuple[tuple[int, ...], int]]:
-    """Yield (report, guessed answer) for pairs that differ in one element: as if the others were noise used twice."""
+    """Yield (report, guessed answer) for pairs that differ in one element, as if other elements were reused noise."""
     seen: dict[tuple[int, ...], list[tuple[int, ...]]] = defaultdict(list)
     for report in map(tuple, reports.tolist()):
         for noise in combinations(report, len(report) - 1):

@@ -1,4 +1,4 @@
-"""Killed at a few random moments, every writing command leaves what it should; `make crash-files` takes 30 of each."""
+"""After kills at random moments, all writing commands leave valid files; `make crash-files` has 30 kills of each."""
 
 from __future__ import annotations
 

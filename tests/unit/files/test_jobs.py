@@ -1,4 +1,4 @@
-"""Streaming jobs: answers to reports to an aggregate, whole or not at all, whatever happens on the way."""
+"""Streaming jobs: from answers to reports to an aggregate, complete or absent in all events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leaves and the tree over them, against RFC 6962 written down as its recursion."""
+"""Leaves and their tree, against RFC 6962 written down as a recursion."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def leaves_of(n: int) -> Rows:
 
 
 def recursion(leaves: list[bytes]) -> bytes:
-    """MTH of RFC 6962, section 2.1."""
+    """Return MTH of RFC 6962, section 2.1."""
     if not leaves:
         return hashlib.sha256(b"").digest()
     if len(leaves) == 1:

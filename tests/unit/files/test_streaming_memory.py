@@ -1,4 +1,4 @@
-"""Memory of the streaming jobs: bounded, whatever the number of rows."""
+"""Memory of the streaming jobs: bounded for any number of rows."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _Peaks:
 
 
 def _answers(directory: Path, kind: str, n: int) -> Path:
-    """Numbers that no compression makes small."""
+    """Return numbers that compression does not make smaller."""
     table = pa.table({"x": np.random.default_rng(1).normal(0, 9, n)})
     path = directory / f"{n}.{kind}"
     if kind == "csv":

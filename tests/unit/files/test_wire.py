@@ -1,4 +1,4 @@
-"""Reports on the wire: every mechanism's there and back, one spelling for one body, and no report twice in files."""
+"""Reports on the wire: a round trip for all mechanisms, one spelling per body, and no repeated report in files."""
 
 from __future__ import annotations
 

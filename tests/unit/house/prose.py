@@ -1,7 +1,7 @@
-"""Sentences of the project, and the patterns that make a reader read one twice.
+"""Sentences of the project, and patterns of sentences that readers must read twice.
 
-`python -m tests.unit.house.prose` prints counts. With a pattern's name it prints every hit; with `ease`, the reading
-ease of the contributors' texts in every language.
+`python -m tests.unit.house.prose` prints counts. With a pattern's name, it prints all hits. With `ease`, it prints the
+reading ease of the contributors' texts in all languages.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PATTERNS = {
 KINDS = {
     "clause as a title": ("summary",),
 }
-"""Kinds of text that a pattern is for, where it is not for all."""
+"""Kinds of text for a pattern that is not used for all kinds."""
 
 
 class Unit(NamedTuple):
@@ -58,7 +58,7 @@ def _plain(text: str) -> str:
 
 
 def _literal(node: ast.AST) -> str:
-    """Return what a string or f-string says, with {} for what is filled in."""
+    """Return the text of a string or f-string, with {} for filled-in parts."""
     if isinstance(node, ast.Constant):
         return node.value if isinstance(node.value, str) else ""
     if isinstance(node, ast.JoinedStr):
@@ -131,7 +131,7 @@ def _typescript(path: Path) -> Iterator[Unit]:
 
 
 def contributor_texts() -> dict[str, str]:
-    """Return the client's own English sentences by key: those of every survey, and those that are loaded on demand."""
+    """Return the client's own English sentences by key: those of all surveys, and those loaded on demand."""
     text = (CLIENT / "text.ts").read_text(encoding="utf-8")
     always = {key: json.loads(said) for key, said in re.findall(r'^  (\w+): ("(?:[^"\\]|\\.)*"),$', text, re.M)}
     return always | _further()["en"]
@@ -145,7 +145,7 @@ def _further() -> dict[str, dict[str, str]]:
 
 @cache
 def units() -> tuple[Unit, ...]:
-    """Return every text that a reader meets, but not generated pages, papers' data and compiled files."""
+    """Return all texts for readers, except generated pages, papers' data and compiled files."""
     return tuple(_units())
 
 
@@ -163,7 +163,7 @@ def _units() -> Iterator[Unit]:
 
 
 def hits(name: str) -> Iterator[tuple[Unit, str]]:
-    """Yield every place where a pattern occurs, and the words around it."""
+    """Yield each occurrence of a pattern, with the words around it."""
     pattern, kinds = re.compile(PATTERNS[name]), KINDS.get(name)
     for unit in units():
         if kinds is None or unit.kind in kinds:

@@ -1,4 +1,4 @@
-"""Lines that one test alone executes: `tests.alone`."""
+"""Lines that only one test executes: `tests.alone`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmarks' own arithmetic and wording; nothing is timed and no peer is needed."""
+"""Arithmetic and wording of the benchmarks; nothing is timed and no peer is needed."""
 
 from __future__ import annotations
 

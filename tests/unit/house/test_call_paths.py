@@ -1,4 +1,4 @@
-"""The call path of a command, and its upward calls: `benchmarks.call_paths`."""
+"""The call path of a command, with its upward calls: `benchmarks.call_paths`."""
 
 from __future__ import annotations
 

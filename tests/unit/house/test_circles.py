@@ -1,4 +1,4 @@
-"""No module leads back to itself: imports for types, imports inside functions and imports by name included."""
+"""No module imports itself through others; imports for types, inside functions and by name are included."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Imports = dict[str, set[str]]
 
 
 def named(node: ast.AST) -> Iterator[str]:
-    """What a piece of a program imports: modules, or what may be modules in them."""
+    """Yield the imports of a piece of a program: modules, or possible modules in them."""
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
     elif isinstance(node, ast.ImportFrom) and node.module:
@@ -27,7 +27,7 @@ def named(node: ast.AST) -> Iterator[str]:
 
 
 def of_python(folder: Path, base: Path) -> Imports:
-    """The imports among the modules of a folder; not those of packages, which all modules in them load."""
+    """Return the imports among a folder's modules, without packages, which all modules in them load."""
     paths = {".".join(path.relative_to(base).with_suffix("").parts): path for path in folder.rglob("*.py")}
     return {
         module: {name for node in ast.walk(ast.parse(path.read_text())) for name in named(node)} & paths.keys()
@@ -36,13 +36,13 @@ def of_python(folder: Path, base: Path) -> Imports:
 
 
 def of_typescript(folder: Path) -> Imports:
-    """The imports among the modules of the client."""
+    """Return the imports among the modules of the client."""
     pattern = r"""(?:from|import\()\s*["']\./([a-z-]+)\.js["']"""
     return {path.stem: set(re.findall(pattern, path.read_text())) for path in folder.glob("*.ts")}
 
 
 def circle(imports: Imports) -> list[str]:
-    """Modules that lead back to themselves; none if there is no circle."""
+    """Return modules that import each other in a circle; none if there is no circle."""
     rest = dict(imports)
     # A module that imports no remaining module is in no circle. Nor is a module that no remaining module imports.
     while True:

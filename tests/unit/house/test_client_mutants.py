@@ -1,4 +1,4 @@
-"""The tool behind `tests.mutants.client`: which faults it draws of a TypeScript file."""
+"""The tool `tests.mutants.client`: the faults that it draws from a TypeScript file."""
 
 from __future__ import annotations
 

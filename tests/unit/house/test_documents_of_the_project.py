@@ -1,4 +1,4 @@
-"""README, docs and the public names say what is true."""
+"""README, docs and the docstrings of public names are true."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_tests_that_pages_name_exist() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=_relative)
 def test_python_in_the_pages_runs(page: Path) -> None:
-    """Every block runs, and what it prints stands below it."""
+    """All blocks run, and their output is below them."""
     text, name = page.read_text(encoding="utf-8"), _relative(page)
     made = outputs.with_outputs(name, text)
     if name not in outputs.NEEDS_DATA or os.environ.get("DENIABLE_DATA"):
@@ -66,7 +66,7 @@ def test_pages_whose_errors_take_seconds_are_up_to_date(name: str) -> None:
 
 
 def test_errors_on_pages_of_mechanisms_are_those_of_the_formulas() -> None:
-    """Of GRR and OUE in closed form, and of a mean by the square wave's own channel."""
+    """For GRR and OUE in closed form, and for a mean by the square wave's own channel."""
     e = math.exp(1)
     shown = mechanisms.errors("GRR")
     assert shown is not None

@@ -1,4 +1,4 @@
-"""The guides in docs/ say what is true: every number is computed here, every picture can be drawn again."""
+"""The guides in docs/ are true: their numbers are computed here, and their pictures can be drawn again."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def blocks(page: str, language: str) -> list[str]:
 
 
 def prose(page: str) -> str:
-    """Return what is neither code, nor a table, nor where a link leads, in one line."""
+    """Return a page in one line, without code, tables and link targets."""
     text = re.sub(r"```.*?```", "", page, flags=re.S)
     text = re.sub(r"^\|.*$", "", text, flags=re.M)
     return " ".join(re.sub(r"\]\([^)]*\)", "]", text).split())
@@ -61,13 +61,13 @@ def yes_or_no(questions: int) -> Schema:
 
 
 def believed(before: float, epsilon: float) -> float:
-    """Return of how many in a hundred a yes is believed after a report of yes, by who believed it of `before`."""
+    """Return how many in a hundred believe a yes after a report of yes, given that `before` believed it."""
     factor = before / (1 - before) * math.exp(epsilon)
     return 100 * factor / (1 + factor)
 
 
 def test_no_symbol_before_the_third_screen_of_the_page_about_epsilon() -> None:
-    """A screen is 40 lines of 45 characters: what a phone 390 pixels wide shows of prose."""
+    """A screen has 40 lines of 45 characters, like prose on a phone of 390 pixels."""
     lines, seen = 0, []
     for paragraph in EPSILON.split("\n\n"):
         lines += math.ceil(len(paragraph) / 45) + 1
@@ -190,12 +190,12 @@ TUTORIAL = (DOCS / "tutorial.md").read_text(encoding="utf-8")
 
 
 def commands() -> list[str]:
-    """Return what the tutorial has its readers type."""
+    """Return the commands that readers of the tutorial type."""
     return [line for block in blocks(TUTORIAL, "sh") for line in block.splitlines()]
 
 
 def test_the_first_survey_takes_ten_commands_which_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From what `make demo` leaves to the report, as the page says; the installation itself is a long test."""
+    """From the output of `make demo` to the report, as on the page; a long test covers the installation."""
     shutil.copytree(DOCS / "tutorial", tmp_path / "docs" / "tutorial")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
@@ -253,7 +253,7 @@ def test_the_answers_of_the_tutorial_are_those_that_its_command_writes() -> None
 
 @pytest.mark.long
 def test_a_newcomer_comes_from_a_clone_to_the_report_of_a_survey(tmp_path: Path) -> None:
-    """Type what the page says into a shell in a fresh clone; nothing of this environment is used but Python and git."""
+    """Type the page's commands into a shell in a fresh clone; only Python and git come from this environment."""
     clone = tmp_path / "clone"
     subprocess.run(["git", "clone", "--quiet", "--depth", "1", f"file://{DOCS.parent}", str(clone)], check=True)
     (questionnaire,) = blocks(TUTORIAL, "json")
@@ -279,7 +279,7 @@ FAQ = (DOCS / "faq.md").read_text(encoding="utf-8")
 
 
 def anchor(heading: str) -> str:
-    """Return what a link to a heading ends in."""
+    """Return the end of a link to a heading."""
     return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 

@@ -1,4 +1,4 @@
-"""The Makefile finds a Python that is new enough, and says what is missing where there is none."""
+"""The Makefile finds a recent Python, or prints what is missing."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def make_environment(tmp_path: Path, programs: dict[str, str]) -> subprocess.Com
 
 
 def venv_of(name: str) -> str:
-    """A Python that is new enough and, asked for an environment, makes one whose pip tells who made it."""
+    """Return a recent Python that makes environments whose pip names their maker."""
     return (
         f'[ "$1" = -c ] && exit 0; mkdir -p "$3/bin"; '
         f'printf \'#!/bin/sh\\necho made by {name}\\n\' > "$3/bin/pip"; chmod +x "$3/bin/pip"'

@@ -1,4 +1,4 @@
-"""The tool behind ``make mutants``: faults, samples, the choice of tests, and compiled loops that must not stay."""
+"""The tool of ``make mutants``: faults, samples, the choice of tests, and cached compiled loops."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ def test_what_one_test_runs_is_recorded(tmp_path: Path) -> None:
 
 
 def test_the_whole_suite_is_recorded() -> None:
-    """Doctests of every depth, and every file of tests; nothing else."""
+    """It has doctests of all depths and all files of tests, and no other files."""
     chosen = {str(file) for file in files_of_the_project() if _has_tests(file)}
     assert "tests/unit/house/test_mutants_tool.py" in chosen
     assert {str(file.relative_to(ROOT)) for file in (ROOT / "src").rglob("*.py")} <= chosen
@@ -252,7 +252,7 @@ SAMPLES = json.loads(MUTANTS.read_text(encoding="utf-8"))["samples"]
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: f"seed{sample['seed']}")
 def test_every_mutant_of_the_samples_that_are_kept_died_or_is_proved(sample: dict[str, Any]) -> None:
-    """The tests named as killers are still there; the page's tables count all mutants and name all survivors."""
+    """The named tests still exist; the page's tables count all mutants and name all survivors."""
     assert (sample["drawn"], len(sample["results"])) == (60, 60)
     page = (ROOT / "docs" / "mutants.md").read_text(encoding="utf-8")
     table = page.split(f"| fault, seed {sample['seed']} |")[1].split("\n\n")[0]

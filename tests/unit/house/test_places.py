@@ -1,4 +1,4 @@
-"""A module's own test is where its name says; `tests/places.toml` lists the modules that have none there."""
+"""Each module's own test is at its place, or `tests/places.toml` lists the module."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from tests.places import ROOT, listed, modules, own_test
 
 MOST = 104
-"""Most modules without a test file of their own: those that are left of 258 when the list was made."""
+"""Largest number of modules without their own test file: those left of 258 when the list was made."""
 
 
 @pytest.mark.parametrize(

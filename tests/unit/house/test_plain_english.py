@@ -1,7 +1,7 @@
-"""Texts stay readable: patterns that confuse readers may only become rarer, and contributors' texts stay easy.
+"""Texts stay readable: confusing patterns may only become rarer, and contributors' texts stay easy.
 
-Adding a word to a bad sentence does not make it pass: patterns run over whole sentences, and ease is measured together
-with length and with long words.
+A bad sentence does not pass with an added word: patterns run over whole sentences, and ease is measured together with
+length and long words.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ LIMITS = {
     "space before …": 0,
     "clause as a title": 0,
 }
-"""How often each pattern of `prose.PATTERNS` occurs. Lower a number when you mend sentences; never raise one."""
+"""Occurrences of each pattern of `prose.PATTERNS`. Lower a number when you mend sentences; never raise one."""
 
 SLACK = 3
-"""How far a count may fall before its limit must follow: two branches that both mend sentences need not meet."""
+"""Largest lag of a limit behind its count, so that two branches that both mend sentences do not conflict."""
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def test_a_pattern_finds_its_example_even_across_lines(name: str) -> None:
 # ------------------------------------------------------------------ contributors' texts
 
 LONG_WORDS = {"everybody", "somebody", "randomised", "indexeddb", "webcrypto"}
-"""Words of more than three syllables that contributors meet, because no shorter one is true."""
+"""Words of more than three syllables in contributors' texts, because no shorter word is true."""
 
 
 @pytest.mark.parametrize(("key", "said"), prose.contributor_texts().items())

@@ -1,4 +1,4 @@
-"""No message puts Python's quotes or notation around what a person typed: `errors.quoted` shows values."""
+"""No message shows a person's input in Python's quotes or notation: `errors.quoted` shows values."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ REPR = {
 
 
 def _reprs() -> Iterator[tuple[str, int, bool]]:
-    """Yield module, line, and whether it is in a sentence, for each `!r` and `repr` outside of a `__repr__`."""
+    """Yield each `!r` and `repr` outside of a `__repr__`: module, line, and whether it is in a sentence."""
     for path in sorted(prose.SOURCES.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
         if "!r" not in text and "repr" not in text:

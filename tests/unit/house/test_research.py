@@ -1,4 +1,4 @@
-"""The main house and `deniable.research`: who may name whom."""
+"""The main part of the library and `deniable.research`: which modules may name which."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from deniable.core.names import CLASSES
 SOURCE = Path(__file__).parents[3] / "src" / "deniable"
 
 TABLES = {"core/names.py", "oracles/sketch/families/registry.py"}
-"""The tables that say where a class is that stands behind a name: they name modules and import none."""
+"""Tables of classes by name: they name modules of research without importing them."""
 
 
 def named_in(source: Path) -> set[str]:
@@ -41,7 +41,7 @@ def test_nothing_is_recommended_from_research() -> None:
 
 
 def test_research_is_imported_when_it_is_asked_for_only() -> None:
-    """A survey, its reports and its estimate need nothing of it; plans do, which compare all."""
+    """A survey, its reports and its estimate do not need it; plans do, because they compare all mechanisms."""
     code = (
         "import sys, deniable as dn\n"
         "survey = dn.Collection(dn.Schema((dn.Attribute('a', ('x', 'y', 'z')),)), dn.GRR(3, 1.0))\n"

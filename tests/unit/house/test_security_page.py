@@ -1,4 +1,4 @@
-"""SECURITY.md names every file that the code can leave anywhere."""
+"""SECURITY.md names all files that the code can leave."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ NAME = re.compile(
 )
 SHIPPED = {path.name for folder in ("templates", "static") for path in (ROOT / "src").rglob(f"{folder}/*")}
 READ_ONLY = {".csv", ".parquet"} | SHIPPED
-"""Endings of what the program reads, and what lies in the package: templates, and what a collector serves."""
+"""Suffixes of files that the program only reads, and files in the package: templates, and files for the collector."""
 
 
 def texts(tree: ast.AST) -> Iterator[str]:
-    """Yield the strings of a module; what is filled into one is a star."""
+    """Yield the strings of a module, with a star for each filled-in part."""
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
             yield "".join(str(part.value) if isinstance(part, ast.Constant) else "*" for part in node.values)

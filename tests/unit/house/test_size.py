@@ -39,7 +39,7 @@ def test_both_revisions_are_drawn(tmp_path: Path) -> None:
 
 
 def test_the_page_states_todays_sizes() -> None:
-    """Within 2%, so that a change need not count, and the page is counted again before it misleads."""
+    """The limit is 2%, so that small changes need no new count, but the page cannot mislead."""
     counted, page = size.sizes(), (size.ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     now = {"main house": size.main_house(counted), "all": counted.total()}
     now |= {f"`{package}`": counted[package] for package in size.APART}

@@ -1,4 +1,4 @@
-"""What a fresh process does not wait for: which modules are not loaded. How long it takes: `benchmarks.startup`."""
+"""Modules that a fresh process does not load; `benchmarks.startup` measures times."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HEAVY = {"numba", "scipy", "pyarrow", "pydantic", "matplotlib", "jinja2", "crypt
 
 
 def loaded(code: str, folder: Path) -> set[str]:
-    """Run code in a fresh process, and return the packages that it loaded."""
+    """Run code in a fresh process, and return the packages that it loads."""
     code += "\nprint('loaded:', *{name.partition('.')[0] for name in sys.modules})"
     result = subprocess.run(
         [sys.executable, "-c", f"import sys\n{code}"], cwd=folder, capture_output=True, text=True, check=True
@@ -36,5 +36,5 @@ def test_what_is_not_loaded(start: str, not_loaded: set[str], tmp_path: Path) ->
 
 
 def test_a_collector_does_not_load_what_only_analysts_need(tmp_path: Path) -> None:
-    """65 MiB of its memory, and most of its start."""
+    """These packages need 65 MiB of memory and most of the start time."""
     assert not loaded("import deniable.service.server", tmp_path) & {"scipy", "matplotlib"}

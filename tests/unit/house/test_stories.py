@@ -1,6 +1,6 @@
-"""The stories: their first line says what the truth is, and where there are no real data they say that they skip them.
+"""The stories: their first lines state the truth, and they say that they are skipped without real data.
 
-That they run, at two seeds each, and that their last sentences hold the truth, is tested with all pages.
+The tests of all pages check that they run, with two seeds each, and that their last sentences are true.
 """
 
 from __future__ import annotations

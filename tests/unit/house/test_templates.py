@@ -1,4 +1,4 @@
-"""Help texts and errors follow one template each: what a reader looks for stands where it stood last time."""
+"""Help texts and errors follow one template each, so that readers find each part in its usual place."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def _said_by_raise_statements() -> Iterator[Message]:
 
 
 def _whole(name: str, parts: list[str]) -> str:
-    """Return the whole message of a raise statement, also where a function or class of `deniable` completes it."""
+    """Return the complete message of a raise statement, even if a function or class of `deniable` completes it."""
     match name, parts:
         case "not_available", [what, mechanism, remedy]:
             return f"{what} is not available for {mechanism}: {remedy}"
@@ -210,7 +210,7 @@ NAMES = "|".join(
         "DuckDB",
     )
 )
-"""Names that a message may begin with."""
+"""Names with which a message may begin."""
 
 FORBIDDEN = {
     "ends with a full stop": r"(?<!\.\.)\.$",
@@ -221,7 +221,7 @@ FORBIDDEN = {
     "says what a noun is not": r"(?<!there )\b(?:is|are|was|were) no \w",
     "has two spaces": r"  ",
 }
-"""What no message may do."""
+"""Patterns that no message may match."""
 
 
 @pytest.mark.parametrize("rule", FORBIDDEN)
@@ -230,7 +230,7 @@ def test_no_message_breaks_the_template(rule: str) -> None:
 
 
 RULES_WITHOUT_A_VALUE = 0
-"""Messages that say NAME must RULE and neither what was found nor what to do. Lower it; never raise it."""
+"""Messages with NAME must RULE, but without the value found or the next step. Lower it; never raise it."""
 
 
 def test_a_rule_comes_with_what_was_found_or_what_to_do() -> None:
@@ -250,7 +250,7 @@ ELSEWHERE = {
     "out of range": r"^(\S+) must be (?:in|<=?|>=?) [^,]+, got \1=\{\}$",
     "not available": r"is not available for \{\}",
 }
-"""Three mistakes whose wording only `deniable.errors` may spell."""
+"""Three mistakes whose wording only `deniable.errors` may define."""
 
 
 @pytest.mark.parametrize("name", ELSEWHERE)

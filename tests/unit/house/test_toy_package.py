@@ -1,4 +1,4 @@
-"""A mechanism written in one file outside the package, found by its entry point, goes through everything."""
+"""A mechanism in one file outside the package, found by its entry point, works in all parts."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_a_toy_for_records_with_spls_law_gives_spls_numbers() -> None:
 def test_records_of_another_package_go_through_files_and_every_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What every command says of it is what it says of SPL."""
+    """All commands print the same about it as about SPL."""
     monkeypatch.chdir(tmp_path)
     answers = ["yes,a", "no,b", "no,c", "yes,b", "no,c"] * 80
     Path("answers.csv").write_text("smoker,drinks\n" + "\n".join(answers) + "\n")

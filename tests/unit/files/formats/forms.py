@@ -1,4 +1,4 @@
-"""Forms to be read."""
+"""Forms for the tests of readers."""
 
 from __future__ import annotations
 

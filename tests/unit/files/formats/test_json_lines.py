@@ -1,4 +1,4 @@
-"""Reports as lines of JSON: digests, ids, and files that are none."""
+"""Reports as lines of JSON: digests, ids, and files that are not reports."""
 
 from __future__ import annotations
 

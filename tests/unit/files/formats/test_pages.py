@@ -1,4 +1,4 @@
-"""Small files that become gigabytes: refused before they are unpacked, in a process that has not that much memory."""
+"""Small files that would expand to gigabytes: refused before they are unpacked, in a process with little memory."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from tests.unit.survey_files import rng
 MECHANISM = GRR(k=2, epsilon=1.0)
 SURVEY = Collection(Schema((Attribute("a", ("x", "y")),)), MECHANISM)
 ROOM = 256 << 20
-"""Bytes of address space that a reader has for itself; each file below needs at least twice as much, unpacked."""
+"""Bytes of address space of a reader; each file below needs at least twice as much when unpacked."""
 
 CELLS = ROOM // 4
-"""Numbers of eight bytes that fill it twice."""
+"""Number of eight-byte numbers that need twice this space."""
 
 READER = """
 import json, resource, sys
@@ -67,7 +67,7 @@ print(json.dumps(said))
 
 
 def read(kind: str, path: Path, tmp_path: Path) -> dict[str, object]:
-    """What a process of little memory says about a file; it must not run out of memory."""
+    """Return the message of a process with little memory about a file; the process must not run out of memory."""
     SURVEY.save(tmp_path / "survey.json")
     done = Forked(READER, kind, str(path), str(tmp_path / "survey.json"), str(ROOM)).wait()
     assert done.returncode == 0, done.stderr[-2000:]
@@ -76,7 +76,7 @@ def read(kind: str, path: Path, tmp_path: Path) -> dict[str, object]:
 
 
 def aggregate(path: Path, compression: str | None, cells: int = CELLS) -> Path:
-    """An aggregate of GRR whose counters are all zero."""
+    """An aggregate of GRR with zero counters."""
     header = {"format": "deniable aggregate", "version": 1, "n": 0, "collection": "", "batches": []}
     header["mechanism"] = {"mechanism": "GRR", "k": cells, "epsilon": "1"}
     table = pa.table({"counts": np.zeros(cells, np.int64)}).replace_schema_metadata(
@@ -120,7 +120,7 @@ def one_long_list(path: Path) -> Path:
 
 
 def prefixes(path: Path) -> Path:
-    """Texts that begin as the one before them does: a page of 70 KB says 4,096 texts of 60,000 characters."""
+    """Return texts that share the beginning of the one before: in 70 KB, 4,096 texts of 60,000 characters."""
     texts = pa.array(["x" * 60_000] * 4096)
     table = pa.table({"a": texts})
     pq.write_table(
@@ -146,7 +146,7 @@ def test_a_compressed_aggregate_is_refused_before_it_is_unpacked(codec: str, kin
 
 
 def test_the_same_aggregate_is_read_if_it_is_small(tmp_path: Path) -> None:
-    """What is refused is the compression, not how the file was made."""
+    """Only the compression is refused, not the way the file was made."""
     assert read("aggregate", aggregate(tmp_path / "plain", None, 1000), tmp_path)["rows"] == 0
     with pytest.raises(FileFormatError, match="compressed"):
         Aggregate.load(aggregate(tmp_path / "packed", "zstd", 1000))
@@ -165,7 +165,7 @@ def test_a_length_beyond_the_file_is_not_read_from_memory(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("values", [pa.array([None] * 3), pa.array([1.0, 2.0, 3.0]), pa.array(["1", "2", "3"])])
 def test_other_columns_are_no_aggregate(values: pa.Array, tmp_path: Path) -> None:
-    """Columns of nothing, for one, have no buffers: as many rows as somebody likes."""
+    """Null columns, for example, have no buffers, and can claim any number of rows."""
     for table in (pa.table({"counts": values}), pa.table({"counts": [0, 0, 0], "more": values})):
         with pa.ipc.new_file(str(tmp_path / "a"), table.schema) as writer:
             writer.write_table(table)
@@ -202,7 +202,7 @@ def test_answers_in_parquet_are_read_in_little_memory_or_refused(
 
 @pytest.mark.long
 def test_reports_are_held_to_what_we_write_ourselves(tmp_path: Path) -> None:
-    """64 MiB and more for a page of 1 MiB; whoever sends reports chooses the codec."""
+    """64 MiB and more from a page of 1 MiB: the sender of reports chooses the codec."""
     path = tmp_path / "r.parquet"
     write_reports(path, SURVEY, [MECHANISM.randomize([0, 1] * 50, rng())], rng())
     metadata = pq.read_metadata(path).metadata
@@ -221,7 +221,7 @@ def test_reports_are_held_to_what_we_write_ourselves(tmp_path: Path) -> None:
 
 
 def test_reports_whose_id_is_one_long_text_cost_that_text(tmp_path: Path) -> None:
-    """Without pyarrow's own schema in the file, a column of texts would be read as one text for every row."""
+    """Without pyarrow's own schema in the file, a column of texts would be read as one text per row."""
     path = tmp_path / "r.parquet"
     write_reports(path, SURVEY, [MECHANISM.randomize([0, 1] * 50, rng())], rng())
     stated = pq.read_metadata(path).metadata[b"deniable"]
@@ -236,7 +236,7 @@ def test_reports_whose_id_is_one_long_text_cost_that_text(tmp_path: Path) -> Non
 
 
 def test_what_a_footer_says_is_not_believed(tmp_path: Path) -> None:
-    """The sizes are those that the pages state, which is what their reader allocates."""
+    """Sizes are taken from the pages, because the reader allocates by them."""
     path = zeros(tmp_path / "a.parquet")
     content = path.read_bytes()
     honest = pq.read_metadata(path).row_group(0).column(0).total_uncompressed_size
@@ -300,7 +300,7 @@ def test_one_long_text_among_many_is_not_copied_for_every_row() -> None:
 
 
 def _varint(value: int) -> bytes:
-    """A positive integer as the compact protocol writes it, zigzag."""
+    """Return a positive integer in the compact protocol's zigzag form."""
     value, found = 2 * value, bytearray()
     while value > 127:
         found.append(value & 127 | 128)
@@ -309,7 +309,7 @@ def _varint(value: int) -> bytes:
 
 
 def test_views_of_texts_are_refused(tmp_path: Path) -> None:
-    """They are read as one text for every row: gigabytes for a kilobyte."""
+    """They would be read as one text per row: gigabytes for a kilobyte."""
     path = tmp_path / "views.parquet"
     pq.write_table(pa.table({"a": pa.array(["x"] * 3).cast(pa.string_view())}), path)
     with pytest.raises(InvalidInputError, match="string_view"), open_answers(path, ["a"]) as reader:

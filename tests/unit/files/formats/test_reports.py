@@ -1,4 +1,4 @@
-"""Report files: a round trip for every shape of report, and no file of another kind or collection passes."""
+"""Report files: a round trip for all shapes of reports; files of other kinds or collections are refused."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_a_recompressed_copy_is_the_same_batch(compression: str, tmp_path: Path)
 def _rewrite(
     path: Path, change: Callable[[pa.Table], pa.Table], metadata: dict[str, Any] | None = None, **options: Any
 ) -> None:
-    """Change a file's columns or what its metadata state."""
+    """Change a file's columns or metadata."""
     stated = json.loads(pq.ParquetFile(path).metadata.metadata[b"deniable"])
     table = change(pq.read_table(path)).replace_schema_metadata({"deniable": json.dumps(stated | (metadata or {}))})
     pq.write_table(table, path, **options)
@@ -295,7 +295,7 @@ def test_truncated_files(tmp_path: Path, share: float) -> None:
 
 
 def test_every_flipped_byte_is_noticed(tmp_path: Path) -> None:
-    """Wherever a byte is wrong: an error of ours, or the very same reports (a byte that means nothing)."""
+    """For each wrong byte there is a typed error, or the same reports (if the byte has no meaning)."""
     path = tmp_path / "r.parquet"
     reports = _reports(GRR_3, 300)
     _write(path, GRR_3, reports)

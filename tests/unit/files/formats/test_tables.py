@@ -1,4 +1,4 @@
-"""Answers from files: every damage is named, nothing is guessed, nothing is lost."""
+"""Answers from files: all damage is named, nothing is guessed, and nothing is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questionnaires made with XLSForm, with and without garbling columns, and codebooks that other readers read back."""
+"""Questionnaires from XLSForm, with and without garbling columns, and codebooks that other readers can read."""
 
 from __future__ import annotations
 

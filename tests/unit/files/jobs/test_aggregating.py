@@ -1,4 +1,4 @@
-"""Report files into one aggregate: nothing twice, nothing lost, and an interruption costs nothing."""
+"""Report files into one aggregate: no report twice, none lost, and continuation after an interruption."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def days(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
 @pytest.fixture
 def read_files(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Names of the report files whose content is read, as it happens."""
+    """Names of the report files whose content is read, in order."""
     names: list[str] = []
     original = ReportReader.__iter__
 
@@ -196,7 +196,7 @@ def test_an_interrupted_run_goes_on(
 
 
 def test_a_damaged_file_keeps_the_finished_ones(days: list[Path], tmp_path: Path, read_files: list[str]) -> None:
-    """Damage that only reading finds; repaired, the run goes on where it was."""
+    """Only reading finds the damage; after a repair, the run continues."""
     content = days[2].read_bytes()
     days[2].write_bytes(content[:20] + bytes([content[20] ^ 1]) + content[21:])
     with pytest.raises(FileFormatError, match=r"day2.parquet is "):
@@ -212,7 +212,7 @@ def test_a_damaged_file_keeps_the_finished_ones(days: list[Path], tmp_path: Path
 def test_a_killed_run_goes_on(
     days: list[Path], tmp_path: Path, read_files: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A process that is killed writes nothing more: what it had written while it ran must do."""
+    """A killed process writes nothing more: the files from before the kill must suffice."""
     monkeypatch.setattr("deniable.files.jobs.aggregating.CHECKPOINT_SECONDS", 0.0)
     monkeypatch.setattr("deniable.files.jobs.aggregating.Checkpoint.__exit__", lambda *_: None)
     with pytest.raises(KeyboardInterrupt):
@@ -245,7 +245,7 @@ def test_a_copy_is_noticed_after_an_interruption_too(days: list[Path], tmp_path:
 def test_what_is_finished_is_written_once_a_second(
     days: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At the first second exactly, not before it, and counted from what was written last."""
+    """Exactly after one second, not before, counted from the last write."""
     now = [1000.0]
     monkeypatch.setattr("deniable.files.jobs.aggregating.time.monotonic", lambda: now[0])
     output = tmp_path / "all.aggregate"

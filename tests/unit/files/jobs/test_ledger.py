@@ -1,4 +1,4 @@
-"""The ledger: the same answers are not randomised twice unnoticed, and nobody learns an answer from it."""
+"""The ledger: a second randomisation of the same answers is noticed, and the ledger reveals no answer."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def one_answer(path: Path, smoker: str, age: str) -> Path:
 
 
 def recovered(directory: Path, candidates: Iterator[bytes]) -> list[bytes]:
-    """Attack: the candidates of which a keyed or plain digest lies in a directory, with any key that lies there too."""
+    """Attack: return the candidates whose digest, with or without a key from the directory, is in the directory."""
     content = b"\n".join(path.read_bytes() for path in directory.rglob("*") if path.is_file())
     strings = set(re.findall(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])", content))
     keys = [b"", *(bytes.fromhex(text.decode()) for text in strings)]
@@ -67,7 +67,7 @@ def recovered(directory: Path, candidates: Iterator[bytes]) -> list[bytes]:
 
 @pytest.mark.parametrize("known", [0, FEW, N])
 def test_no_answer_is_recovered_from_what_lies_beside_the_reports(known: int, tmp_path: Path) -> None:
-    """The adversary has the folder of the reports, and all answers but that of the last contributor."""
+    """The adversary has the folder of the reports, and all answers except the last contributor's."""
     folder = tmp_path / "shipped"
     folder.mkdir()
     rows = [("yes", "33"), ("no", "71")] * (known // 2)
@@ -222,7 +222,7 @@ def test_other_answers_and_other_collections_are_free(tmp_path: Path) -> None:
 
 
 def test_numbers_are_recognised_whatever_their_coins_and_spelling(tmp_path: Path) -> None:
-    """The rounding differs, the answers do not; and answers that the grid does not tell apart are not the same."""
+    """Rounding differs but answers do not; answers with the same grid point are still different answers."""
     income = Attribute("income", kind="numeric", range=(0, 10), grid=3, missing="no answer")
     schema = Schema((Attribute("smoker", ("yes", "no")), income))
     survey = Collection(schema, SPL(sizes=schema.sizes, epsilon=1.0))
@@ -357,7 +357,7 @@ def test_reports_that_cannot_get_their_name_are_forgotten(tmp_path: Path, monkey
 
 
 def test_answers_are_forgotten_if_another_ledger_refuses(tmp_path: Path) -> None:
-    """As that of shares does, if another run used one of them in the meantime: no reports, and nothing begun."""
+    """The ledger of shares refuses if another run used one of them meanwhile: no reports, and no record."""
     ledger, other = answers_ledger(), share_ledger(tmp_path)
     entry = Entry(event="randomized", collection="c", into="r.parquet", last=3, answers="path:/a.csv")
 
@@ -374,7 +374,7 @@ def test_answers_are_forgotten_if_another_ledger_refuses(tmp_path: Path) -> None
 
 
 def test_a_lock_that_cannot_be_removed_does_not_undo_a_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The reports are there: to report a failure now would have the outer ledger forget them."""
+    """The reports exist: an error now would make the outer ledger forget them."""
     ledger, other = answers_ledger(), share_ledger(tmp_path)
     entry = Entry(event="randomized", collection="c", into="r.parquet", last=3, answers="path:/a.csv")
 
@@ -465,7 +465,7 @@ def test_ledgers_of_shares_of_the_first_edition_are_read(tmp_path: Path) -> None
 
 
 def test_one_batch_stays_one_batch(tmp_path: Path) -> None:
-    """Reports of a run with --allow-repeat are other reports: both are counted, each once."""
+    """Reports of a run with --allow-repeat are separate reports: both are counted, once each."""
     answers = answers_file(tmp_path / "a.csv")
     both = [tmp_path / "r.parquet", tmp_path / "s.parquet"]
     for seed, path in enumerate(both):

@@ -1,4 +1,4 @@
-"""The store of permanent responses: drawn once, private, the same for every process, and blind to answers."""
+"""The store of permanent responses: drawn once, private, the same for all processes, and independent of answers."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_memo_is_drawn_once_and_stored_before_it_is_used(mechanism: Any, tmp_p
 
 
 def test_what_is_kept_does_not_depend_on_an_answer(tmp_path: Path) -> None:
-    """The same words make the same file, whoever answers what; and a memo has a row for every answer."""
+    """The same words make the same file for all answers; a memo has a row for each answer."""
     contents = set()
     for code in range(3):
         store = MemoStore(tmp_path / f"{code}.json")

@@ -1,4 +1,4 @@
-"""A person's ledger: exact totals, refusals by how much, and no way to overspend with processes, copies or merges."""
+"""A person's ledger: exact totals, refusals with the excess, and no overspending by processes, copies or merges."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_the_same_collection_twice_is_two_draws(ledger: PersonLedger) -> None:
     "mechanism", [MemoisedGRR(3, 2.0, 1.0), MemoisedHash(3, 2.0, 1.0, 2), MemoisedOUE(3, 2.0, 1.0)], ids=repr
 )
 def test_reports_of_one_memo_are_a_group(mechanism: Any, ledger: PersonLedger) -> None:
-    """T reports: any two histories, or epsilon_forever for every answer that may have been used, whatever is less."""
+    """T reports cost the smaller of two bounds: for any two histories, or epsilon_forever per possible answer."""
     memo = Memo("ab" * 16, None)
     for waves in range(1, 8):
         total = spend(ledger, Collection(SCHEMA, mechanism, version=waves), memo=memo)

@@ -1,4 +1,4 @@
-"""Work ahead: order, errors in their place, and nothing left running."""
+"""Prefetching: order, errors in their place, and no thread left running."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ SURVEY = Collection(Schema((Attribute("town", tuple(map(str, range(30)))),)), GR
 
 
 def test_files_are_the_same_however_their_texts_lie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Plain, as a dictionary of one group of rows or of several, and with a dictionary larger than a batch."""
+    """Plain texts, dictionaries of one or several row groups, and a dictionary larger than a batch."""
     texts = [str(i * i % 30) for i in range(5000)]
     pq.write_table(pa.table({"town": texts}), tmp_path / "one.parquet")
     pq.write_table(pa.table({"town": texts}), tmp_path / "several.parquet", row_group_size=700)

@@ -1,4 +1,4 @@
-"""Report files say nothing about rows: the attack that links two of them, and the law of the permutation."""
+"""Report files reveal nothing about row order: the attack that links two files, and the permutation's distribution."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.unit._goodness import FAMILY_WISE_ERROR, p_value
 
 LARGEST = 2**64 - 1
 CODES = GRR(k=1 << 20, epsilon=32.0)
-"""Reports that tests can number."""
+"""Mechanism whose reports tests can number."""
 
 
 def schema(*sizes: int) -> Schema:
@@ -63,7 +63,7 @@ def small_blocks(patch: pytest.MonkeyPatch, rows: int) -> None:
 def test_two_files_of_one_table_cannot_be_linked_by_row(
     block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The attacker says that row i of both files, and answer i of the table, are one contributor.
+    """The attacker claims that row i of both files, and answer i of the table, belong to one contributor.
 
     Every answer occurs once and, with these seeds, every report is the answer. So the number of right claims is the
     number of fixed points of a uniform permutation, and P(at least m) <= 1/m!: 12 are exceeded once in 4 x 10^8.
@@ -89,7 +89,7 @@ def test_two_files_of_one_table_cannot_be_linked_by_row(
 def test_a_report_of_a_known_row_may_be_any_of_its_block(
     block: int, last: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who knows that someone's answers are the last of the table finds them in every row of the last block alike."""
+    """An attacker who knows that a person's answers are last finds them in all rows of the last block alike."""
     small_blocks(monkeypatch, block)
     survey = Collection(schema(1000), GRR(k=1000, epsilon=32.0))
     table = tmp_path / "answers.parquet"

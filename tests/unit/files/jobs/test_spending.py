@@ -1,4 +1,4 @@
-"""What people spend who answer in several collections: added up exactly, said before it is spent, and limited."""
+"""Budgets of people who answer in several collections: exact sums, stated before spending, and limited."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_the_total_is_said_before_anything_is_drawn(tmp_path: Path) -> None:
 
 
 def test_a_run_at_the_same_time_counts_as_well(tmp_path: Path) -> None:
-    """It is recorded after the total was said; the last look is under the ledger's lock."""
+    """It is recorded after the total was stated; the last check is under the ledger's lock."""
     answers = answers_file(tmp_path / "a.csv")
 
     def meanwhile(_: Spending) -> None:
