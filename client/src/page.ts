@@ -570,7 +570,8 @@ async function show(root: HTMLElement, loaded: Loaded, preview: boolean): Promis
   }
 
   function showLeft(response: Kept): void {
-    end("left", "over", "left", text("mark"), text("close"), ...otherPerson(response));
+    const draws = survey.mechanism.memoised ? [text("markDraws")] : [];
+    end("left", "over", "left", text("mark"), ...draws, text("close"), ...otherPerson(response));
   }
 
   /** Let another person answer on this device, if the survey allows it. */

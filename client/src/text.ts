@@ -119,6 +119,7 @@ export const ENGLISH = {
   leave: "Leave this device",
   left: "This device has forgotten your report",
   mark: "One mark stays: this device has answered. If your report was sent, it still counts.",
+  markDraws: "Random draws for later parts of this survey stay too. On their own, they say nothing about your answer.",
   close: "You can close this page.",
   already: "This device has already answered",
   onceOnly: "One report from here has been counted. Please don’t answer again: each further report tells people more about you.",

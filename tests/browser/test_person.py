@@ -82,6 +82,11 @@ def test_waves_are_reported_from_one_memo_that_is_drawn_before_any_answer(visit:
         with page.expect_download() as download:
             page.click("button:text-is('Save the list')")
         download.value.save_as(path)
+        # Who leaves is told that the memo stays. Without it, a later wave would spend epsilon again.
+        page.click("text=Leave this device")
+        state(page, "left")
+        assert "Random draws for later parts of this survey stay too." in page.inner_text("main")
+        assert stored(page, "memos") == [memo]
     ledger = PersonLedger(tmp_path / "ledger.json")
     assert ledger.merge(path) == 2
     assert ledger.merge(path) == 0

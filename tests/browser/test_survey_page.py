@@ -857,6 +857,7 @@ def test_whoever_leaves_the_device_leaves_one_mark(visit: Visit, smoker: Loopbac
         mark = {"collection": smoker.collection.id, "person": 1, "title": "", "epsilon": "1", "body": "", "page": ""}
         assert stored(page) == [{**mark, "state": "left"}]
         assert "Smoking" not in page.inner_text(".device")
+        assert "Random draws" not in page.inner_text("body")
         page.reload()
         state(page, "left")
         assert page.locator("form").count() == 0

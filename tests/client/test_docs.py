@@ -70,7 +70,7 @@ promise checked weak swaps mixes stop hundred flipped correct factor sure suppos
 takesOne takesTwo takesEither takesHidden options seesAll seesOne seesTwo address keepsSum keepsReports rest repeats
 tick still step range pressSingle pressAll pressOne pressTwo pressEither pressHidden send later stays ready wait kept
 ask counted sent points nothing everyAnswer times yes no madeOne madeTwo madeHidden made chance chanceDrawn oneIn
-others everyAnswer bytes receipt epsilon sum stateCounted previewed previewedNote wouldSend left mark onceOnly
+others everyAnswer bytes receipt epsilon sum stateCounted previewed previewedNote wouldSend left mark markDraws onceOnly
 secondNote leaveUnsent shared tampered differs cannot
 """
 
