@@ -26,5 +26,5 @@ def test_cards_are_those_of_the_instrument(tmp_path: Path) -> None:
     triangular = ["card", "I smoke.", "--design", "triangular", "--p", "1/4", "--other", "I was born in spring."]
     refused = CliRunner().invoke(app, triangular)
     assert refused.exit_code == 2
-    assert "pass --one-sided to accept that" in refused.stderr
+    assert "to accept this, pass --one-sided" in refused.stderr
     assert CliRunner().invoke(app, [*triangular, "--one-sided"]).exit_code == 0
