@@ -216,8 +216,10 @@ BIASED_SAID = (
     "answers each, and n is the number of contributors."
 )
 NOISE_SAID = (
-    f"{HALF_WIDTH} The half-width does not include the bias. The bias adds to the error, and more contributors do not "
-    "lower the bias."
+    "The table shows how much chance changes the estimate of one frequency, in percentage points: 1.96 standard "
+    "deviations of the estimate. The numbers are computed at epsilon 1, for an answer that almost nobody gives. Here k "
+    "is the number of possible answers, and n is the number of contributors. The numbers do not include the bias, so "
+    "they are not half-widths of intervals. The bias adds to the error, and more contributors do not lower the bias."
 )
 MEMOISED_SAID = (
     f"{HALF_WIDTH} Epsilon 1 is the budget of all reports from one permanent response together. The parameter p "

@@ -32,7 +32,7 @@ _DIGITS = 3
 
 @dataclass(frozen=True)
 class IntervalOptions:
-    """Options of the intervals of all numbers on a page.
+    """Options for the intervals on a page, the same for all numbers.
 
     Parameters
     ----------

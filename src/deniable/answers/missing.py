@@ -80,7 +80,7 @@ def worst_case(answer: Answer, missing: float) -> WorstCase:
 
 
 def worst_case_total(estimate: Questions, labels: str | Sequence[str], missing: str | Sequence[str]) -> WorstCase:
-    """Analyst: return the range of a frequency among all people, if "no answer" is a category that they reported.
+    """Analyst: return the range of a frequency among all people, if "no answer" is one of the reported categories.
 
     Parameters
     ----------

@@ -589,7 +589,7 @@ def summarize_collection(
     records : int[n, d]
         Codes of the collection's attributes. Their empirical distribution is the adversary's prior.
     collection : Collection
-        Collection whose mechanism is SPL, SMP (also adaptive or pivot-coded), RS+FD or RS+RFD.
+        Collection whose mechanism is SPL, SMP (also adaptive or pivot-coded), PairSample, RS+FD or RS+RFD.
     source, target, strongest
         See `summarize`.
 

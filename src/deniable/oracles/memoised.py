@@ -564,9 +564,8 @@ class MemoisedGRR(MemoisedCode):
 
     In the first stage, a device randomises each possible answer once and stores the results, which are called
     *permanent responses*. In the second stage, for each report, the device takes the permanent response of the true
-    answer and randomises it again. The published mechanism L-GRR has the same first stage. If k > 2, L-GRR has another
-    second stage: one report of L-GRR spends less than `epsilon_once`. One report of MemoisedGRR spends all of
-    `epsilon_once`.
+    answer and randomises it again. The published mechanism L-GRR has the same first stage. If k > 2, the second stages
+    differ: one report of L-GRR spends less than `epsilon_once`, and one report of MemoisedGRR spends all of it.
 
     Parameters
     ----------

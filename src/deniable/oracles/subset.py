@@ -59,10 +59,10 @@ class SubsetSelection(CountingOracle[Codes], ChecksRows):
     """Subset selection reports a set of codes that is likely to contain the true code.
 
     The size of the set is omega. The set contains the true code with probability p = omega e^epsilon/(omega e^epsilon +
-    k - omega). All other members of the set are drawn uniformly from the other codes. A report takes log2 C(k, omega)
-    bits, where C(k, omega) is the number of sets of omega codes among k codes. This is at most k bits. The library
-    stores and sends the omega codes themselves, which can take more space than the k bits of OUE. For example, at
-    epsilon 1 and k = 100, a report of subset selection takes 27 bytes, and a report of OUE takes 13 bytes.
+    k - omega). All other members of the set are drawn uniformly from the other codes. A report needs log2 C(k, omega)
+    bits, where C(k, omega) is the number of sets of omega codes among k codes. This number of bits is at most k. The
+    library stores and sends the omega codes themselves, which can take more space than the k bits of OUE. For example,
+    at epsilon 1 and k = 100, a report of subset selection takes 27 bytes, and a report of OUE takes 13 bytes.
 
     Parameters
     ----------

@@ -14,9 +14,9 @@ sampled.
 Erratum: the paper of 2021 spends the "amplified" budget a = ln(d (e^epsilon - 1) + 1) on the sampled attribute. Take
 two records that differ in all d attributes. There is a report that supports, in every attribute, the answer of the
 first record and not the answer of the second record. With the budget a, the likelihood ratio of this report between the
-two records is e^a, not e^epsilon. Now take two records that differ in one attribute. With GRR, the ratio is at most
-e^epsilon only if all sizes are equal. With OUE, the ratio is at most e^epsilon only if the fakes are zero. In this
-implementation the sampled attribute spends epsilon, not a.
+two records is e^a, not e^epsilon. Now take two records that differ in one attribute only, again with the budget a. With
+GRR, the ratio is at most e^epsilon only if all sizes are equal. With OUE, the ratio is at most e^epsilon only if the
+fakes are zero. In this implementation the sampled attribute spends epsilon, not a.
 """
 
 from __future__ import annotations
@@ -229,8 +229,8 @@ class RSFD(FakeData):
     that can hold the codes of all attributes. With OUE, reports are packed bits: uint8[n, sum of ceil(k_j/8)]. Every
     attribute starts at a byte boundary.
 
-    Two records that differ in only one attribute can be harder to tell apart than epsilon allows. The method `privacy`
-    lists the epsilon for such records in `per_attribute`, one number for each attribute.
+    For two records that differ in only one attribute, a smaller epsilon can hold. The method `privacy` lists this
+    epsilon in `per_attribute`, one number for each attribute.
 
     Parameters
     ----------

@@ -7,9 +7,10 @@ reported through subset selection, whose report is a set of codes that is likely
 not depend on the record. The report says which pair or attribute was drawn.
 
 The mechanism `SPLPairs` divides the budget among all attributes instead. It estimates the same tables, with a larger
-error unless epsilon is large. For example, take four independent questions, each with four equally frequent answers,
-and the raw tables of the method `tables`. At epsilon 1, the squared error of `SPLPairs` is about 100 times the squared
-error of `PairSample`. At epsilon 4, it is about 8 times the squared error of `PairSample`.
+error unless epsilon is large. For example, take four independent questions, each with four equally frequent answers.
+The errors here are the errors of the raw tables, which the method `tables` returns. At epsilon 1, the squared error of
+`SPLPairs` is about 100 times the squared error of `PairSample`. At epsilon 4, it is about 8 times the squared error of
+`PairSample`.
 
 The idea of reporting one pair through one oracle is from CALM (Zhang, Wang, Li, He, Chen, *CALM: consistent adaptive
 local marginal for marginal release under local differential privacy*, 2018). Subset selection is from Ye and Barg

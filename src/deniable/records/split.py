@@ -5,10 +5,10 @@ spend epsilon. SPL is the baseline of the literature on several attributes. It i
 (`SMP`) only if epsilon/d is large.
 
 All mechanisms of this library that learn how attributes depend on each other use `SPLPairs` as their first phase. With
-`SPLPairs`, contributors report exactly as with `SPL` and GRR. Only the collector does something else. The collector of
-`SPL` counts how often each code was reported. The collector of `SPLPairs` keeps a table of the reported codes for every
-pair of attributes. The frequencies of single attributes follow from these tables. The paper on Corr-RR (Seeam, Zheng,
-Hu, sections 3.3.5 and 3.3.6) also estimates joint distributions in its first phase.
+`SPLPairs`, contributors report exactly as with `SPL` and GRR, but the collector counts differently. The collector of
+`SPL` counts how often each code was reported, and the collector of `SPLPairs` keeps a table of the reported codes for
+every pair of attributes. The frequencies of single attributes follow from these tables. The paper on Corr-RR (Seeam,
+Zheng, Hu, sections 3.3.5 and 3.3.6) also estimates joint distributions in its first phase.
 """
 
 from __future__ import annotations
@@ -142,8 +142,7 @@ class SPL(SplitRecords, SimulatedByMarginal):
 class SPLPairs(SplitRecords, IndependentPairs, SimulatedByRecord[NDArray[Any]], JointRecords[NDArray[Any]]):
     """Each contributor reports every attribute through GRR, with an equal share of the budget for each.
 
-    For every pair of attributes, the collector keeps a table. It counts how often two codes were reported
-    together.
+    For every pair of attributes, the collector keeps a table of how often two codes were reported together.
 
     Parameters
     ----------
@@ -176,7 +175,8 @@ class SPLPairs(SplitRecords, IndependentPairs, SimulatedByRecord[NDArray[Any]], 
     card = Card(
         group="two phases",
         when="as the first phase of a survey of two phases, to learn how attributes depend on each other; it also "
-        "gives tables of pairs of attributes, but PairSample gives them with a smaller error unless epsilon is large",
+        "gives tables of pairs of attributes, but the tables of PairSample have a smaller error unless epsilon is "
+        "large",
         planned=False,
         instead="a plan lists SPL[GRR], which has the same errors for frequencies",
         wire="a code for every attribute",

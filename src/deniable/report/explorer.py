@@ -18,7 +18,7 @@ from deniable.planning.exploring import Exploration
 
 
 def render_explorer(exploration: Exploration, title: str = "What a survey would tell") -> str:
-    """Return the page as HTML.
+    """Return the page of an exploration, with its sliders, as HTML.
 
     Examples
     --------

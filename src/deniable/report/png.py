@@ -99,7 +99,7 @@ def save_png(page: Page, path: str | os.PathLike[str]) -> tuple[Path, ...]:
 
 
 def picture_note(page: Page) -> str:
-    """Return a note for readers of the picture about missing letters, or "".
+    """Return a note that tells readers of the picture which letters are missing, or "" if none is missing.
 
     Raises
     ------

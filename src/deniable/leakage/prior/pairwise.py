@@ -158,7 +158,7 @@ def pairwise_leakage(
     *,
     delta: float = 0.0,
 ) -> PairwiseLeakage:
-    """Return the leakage about each attribute by the release of each other attribute (CPL), if records are the prior.
+    """Return what the release of each attribute leaks about each other attribute (CPL), if records are the prior.
 
     Parameters
     ----------

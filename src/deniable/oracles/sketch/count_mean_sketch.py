@@ -238,9 +238,9 @@ class CountMeanSketch(Sketch):
     The hash function maps every possible answer to one of m cells. The device draws the function at random, and
     randomises the cell of the true code with GRR over the m cells.
 
-    Plans have a name for each variant. The name CMS[family] is a sketch with this hash family, for example CMS[spread].
-    OLH has m = round(e^epsilon) + 1 cells, and BLH has 2 cells. OCMS has the family and the number of cells that the
-    function `ocms_choice` chooses.
+    Plans have a name for each variant. For example, CMS[spread] is the name of the sketch with the hash family
+    "spread". OLH has m = round(e^epsilon) + 1 cells, and BLH has 2 cells. OCMS has the family and the number of cells
+    that the function `ocms_choice` chooses.
 
     Parameters
     ----------
@@ -251,10 +251,11 @@ class CountMeanSketch(Sketch):
         read as 1/10.
     m : int, optional
         Number of cells m, from 2 to 2^32. The default is the m with the least mean squared error, averaged over the
-        possible answers. For this m, the collector's state may have more than 2^28 counters. The default is then an m
-        whose state has at most 2^26 counters, if such an m exists. The object stores the default in `m`, so client and
-        server always use the same m. If you set `m` yourself, or if k is above 2^27, the state can be larger. The
-        collector then counts reports only for a list of values (`count_support`, `QuerySketch`).
+        possible answers. If the collector's state for this m would have more than 2^28 counters, the default is an m
+        whose state has at most 2^26 counters, if there is such an m. The object stores the default in `m`, so client
+        and server always use the same m. If you set `m` yourself, or if k is above 2^27, the state can have more than
+        2^28 counters. With such a state, the collector can only count the reports for a list of values
+        (`count_support`, `QuerySketch`).
     family : str
         Hash family. The function `OCMS` chooses a suitable family.
 

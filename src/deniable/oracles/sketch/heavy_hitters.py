@@ -76,7 +76,7 @@ class PrefixReports(NamedTuple):
 class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
     """`HeavyHitters` finds and counts frequent strings without a list of the possible strings.
 
-    Each device draws the length of a prefix and reports this prefix of its string in randomised form. The collector
+    Each device draws a length, and reports the prefix of this length of its string in randomised form. The collector
     finds the frequent strings step by step, from the shortest prefixes to the longest.
 
     Parameters

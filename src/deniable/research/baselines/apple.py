@@ -59,9 +59,10 @@ class AppleCMS(FixedSketch[IndexedBits]):
 
     The mechanism is **biased**, because the hash functions are the same in every collection. Two values *collide* under
     a hash function if the function maps both values to the same cell. On average, two values collide under 1/m of the
-    hash functions. Some pairs of values collide under more functions than that, in every collection. The estimates of
-    such values do not converge to the truth. The method `conditional_bias` returns the bias for given true frequencies.
-    The estimate has neither standard errors nor intervals.
+    hash functions. But the list is fixed, so some pairs of values collide under a larger share of its functions, in
+    every collection. The estimates of the values of these pairs do not converge to the truth. The method
+    `conditional_bias` returns the bias for given true frequencies. The estimate has neither standard errors nor
+    intervals.
 
     Parameters
     ----------

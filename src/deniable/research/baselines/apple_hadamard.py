@@ -45,9 +45,9 @@ class AppleHCMS(FixedSketch[Codes], SignedRows):
     the bias of `AppleCMS`. Take a value, and let C be the number of reports whose bit equals the bit of this value. The
     estimate of the value's frequency is then m/(m-1) ((e^epsilon + 1)/(e^epsilon - 1) (2C/n - 1) - 1/m).
 
-    The method `variance` computes equation (10) of Pan's paper, which is named under *Source*. In this equation, the
-    collision probability is c, and the reported bit is a cell of randomised response over 2 cells. Erratum: section 4.5
-    of the paper describes the mechanism as a sketch with m' = 2m/(m + 1) cells. The variance of that sketch differs
+    The method `variance` computes equation (10) of Pan's paper, which is named under *Source*. The equation is computed
+    with the collision probability c. The reported bit goes through randomised response over 2 cells. Erratum: section
+    4.5 of the paper describes the mechanism as a sketch with m' = 2m/(m + 1) cells. The variance of that sketch differs
     from the variance of `AppleHCMS`. For example, the difference is 7% at epsilon = 1 and m = 16. The two variances
     agree only as m goes to infinity.
 

@@ -73,9 +73,9 @@ class SHE(FrequencyOracle[Components], GradedSupport):
     clamp : int, optional
         Integer from 0 to 16383. It limits how far a noisy component can be outside the range from 0 to `resolution`.
         The default is eight times the scale of the noise, ceil(16 resolution/epsilon), but at most 511. A clamp of
-        eight times the scale lowers the variance by 0.23%, compared with no clamp. For epsilon below 0.032, the default
-        is 511, which is less than eight times the scale. This clamp lowers the variance further, to 4/epsilon^2 as
-        epsilon goes to 0.
+        eight times the scale lowers the variance by 0.23%, compared with no clamp. For epsilon below 0.0313, the
+        default is 511, which is less than eight times the scale. This clamp lowers the variance further, to 4/epsilon^2
+        as epsilon goes to 0.
 
     Raises
     ------

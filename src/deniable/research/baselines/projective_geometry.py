@@ -6,11 +6,11 @@ to lie on the hyperplane of the true value. Any two hyperplanes share the same n
 estimates every frequency. For many possible answers, the error is nearly as small as the error of subset selection. A
 report takes log2 N bits.
 
-The published C++ code spends more than epsilon. It draws all entries of a vector at random. Then it replaces one entry.
-The new entry puts the vector on the hyperplane or off the hyperplane, as the response requires. If the vector is zero
-*before* this replacement, the code starts again. Therefore one of the points off the hyperplane is too rare. For
-example, with 6 points and q = 5, the claimed epsilon is 1, and the actual epsilon is 1 + ln(6/5) = 1.182. In this
-implementation, each possible draw gives a different point, and the code never starts again.
+The published C++ code spends more than epsilon. It draws all entries of a vector at random, and then replaces one entry
+such that the vector is on the hyperplane of the true value, or off it, as the response requires. If the vector is zero
+*before* this replacement, the code starts again. This case would have led to one of the points off the hyperplane, so
+this point is too rare. For example, with 6 points and q = 5, the claimed epsilon is 1, and the actual epsilon is 1 +
+ln(6/5) = 1.182. In this implementation, each possible draw gives a different point, and the code never starts again.
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ def total_leakage(joint: ArrayLike, mechanisms: Sequence[FrequencyOracle[Any] | 
 
 
 def exact_totals(joint: ArrayLike, mechanisms: Sequence[FrequencyOracle[Any] | ArrayLike]) -> Floats:
-    """Return the exact total leakage about every attribute, float64[d]: the `exact` of `total_leakage`.
+    """Return the exact total leakage about every attribute, float64[d], as in the field `exact` of `total_leakage`.
 
     Parameters and errors are those of `total_leakage`.
 

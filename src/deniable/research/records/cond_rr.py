@@ -15,9 +15,9 @@ The paper gives no estimator. This class offers two biased estimators and an unb
 
 * `debiased` is the estimator of Corr-RR: (count/n - q)/(p - q). Here count is the number of reports of a code, and p
   and q are the probabilities that GRR reports the true code and one particular other code.
-* `levelled` subtracts the expected effect of lies. GRR over k codes reports a uniform code with probability k q, and
-  the true code otherwise. If the code of the pivot is uniform, the public tables give the distribution of the codes of
-  every other attribute. The formula is below.
+* `levelled` subtracts the expected effect of lies. With probability k q, GRR over k codes reports a uniform code, and
+  otherwise it reports the true code. For a uniform code of the pivot, the public tables give the distribution of the
+  codes of every other attribute, and `levelled` subtracts this known part. The formula is below.
 * `unmixed` solves the linear system that the tables define. This estimator is unbiased, whatever the tables are.
 
 The formula of `levelled` for attribute j is
@@ -25,8 +25,9 @@ The formula of `levelled` for attribute j is
     f^_j = (count_j/n - 1/d sum_s k_s q_s W_sj' u_s)/mean(p - q)
 
 The sum runs over the pivots s. W_sj is the table of attribute j for pivot s, and W_sj' is its transpose. The vector u_s
-is the uniform distribution over the k_s codes of s, and q_s is the q of attribute s. The estimate of `levelled` is
-unbiased if the tables are the population's own. This means that W_sj' f_s = f_j for the true frequencies f_s and f_j.
+is the uniform distribution over the k_s codes of s, and q_s is the q of attribute s. The divisor mean(p - q) is the
+mean of p - q over all attributes. The estimate of `levelled` is unbiased if the tables are the population's own. This
+means that W_sj' f_s = f_j for the true frequencies f_s and f_j.
 """
 
 from __future__ import annotations
@@ -111,12 +112,12 @@ class CondRR(OnePivot):
     name = "Cond-RR"
     card = Card(
         group="two phases",
-        when="only for comparison with Corr-RR; it draws the codes of all attributes except one from learned "
+        when="only for comparison with Corr-RR; Cond-RR draws the codes of all attributes except one from learned "
         "conditional distributions",
         planned=False,
         instead="the error of Cond-RR depends on tables that are learned in a first phase, so no formula gives the "
-        "error in advance; the tables of Corr-RR and SMP[GRR] give a rough idea of the error; we have seen no case in "
-        "which Cond-RR had a smaller error than SMP[GRR]",
+        "error in advance; the error tables of Corr-RR and SMP[GRR] give a rough idea of the error; we have seen no "
+        "case in which Cond-RR had a smaller error than SMP[GRR]",
         wire="a code for every attribute",
     )
 

@@ -88,8 +88,8 @@ class AlignedCorrRR(FullRecords, SimulatedByRecord[NDArray[Any]]):
     name = "Corr-RR aligned"
     card = Card(
         group="baselines",
-        when="only for comparison with Corr-RR; as in the paper on Corr-RR, it merges codes into groups, so it cannot "
-        "tell the codes of a group apart",
+        when="only for comparison with Corr-RR; Corr-RR aligned merges codes into groups, as in the paper on Corr-RR, "
+        "so it cannot tell the codes of a group apart",
         aliases=("AlignedCorrRR",),
         planned=False,
         instead="Corr-RR aligned cannot tell the codes of a group apart; use Corr-RR instead",

@@ -111,7 +111,7 @@ class TwoPivotRR(PivotRecords, PairedRecords):
         aliases=("TwoPivotRR",),
         planned=False,
         instead="the error of Corr-RR two pivots depends on tables that are learned in a first phase, so no formula "
-        "gives the error in advance; the tables of Corr-RR and SPL[GRR] give a rough idea of the error",
+        "gives the error in advance; the error tables of Corr-RR and SPL[GRR] give a rough idea of the error",
         wire="a code for every attribute",
     )
 

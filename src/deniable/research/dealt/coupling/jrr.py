@@ -102,7 +102,7 @@ class JRR(SignedCoins[Codes], CodeOracle):
     constructor = "optimal"
     card = Card(
         group="dealt",
-        when="to compare the published joint randomised response with QuotaRR",
+        when="to compare joint randomised response, as published, with QuotaRR",
         planned=False,
         instead=ROW_APART,
         wire="one bit",

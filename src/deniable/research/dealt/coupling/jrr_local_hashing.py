@@ -46,8 +46,8 @@ class JRRLocalHashing(SignedCoins[Any]):
     """JRR local hashing reports a random hash function and one randomised cell, with help from a dealer.
 
     The hash function maps every possible answer to one of m *cells*. The mechanism `KaryJRR` randomises the cell of the
-    true code. For this, a dealer deals secret shares once to n contributors, in random pairs. With these shares, both
-    contributors of a pair report false cells less often than they would without a dealer.
+    true code. For this, a dealer deals secret shares once to n contributors, in random pairs. The shares make it less
+    likely that both contributors of a pair report a false cell.
 
     Parameters
     ----------

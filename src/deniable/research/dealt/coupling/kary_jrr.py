@@ -20,10 +20,11 @@ The dealer gives one contributor of a pair the sign R = +1, and the other contri
 sign R tells the truth with probability p + R s, where s^2 = -rho p q. The reports then have the distribution of
 equation (27), for every possible negative rho (proof: docs/theory/coupling.md).
 
-The method `optimal` finds the best p and s exactly. It compares a short list of candidates, for these reasons. At a
-given p, the variance is a linear function of s^2. So the best s^2 is either 0 or the largest value that is allowed. A
-few upper limits decide which s^2 is allowed, and each limit is a quadratic function of p. If s^2 equals one of the
-limits, the variance is a quadratic function of 1/(p - q). So the best p is of one of three kinds:
+The method `optimal` finds the best p and s exactly, although it compares only a short list of candidates. The list is
+complete for these reasons. At a given p, the variance is a linear function of s^2, so the best s^2 is either 0 or the
+largest value that is allowed. A few upper limits decide which s^2 is allowed, and each limit is a quadratic function of
+p. If s^2 equals one of the limits, the variance is a quadratic function of 1/(p - q). So the best p is of one of three
+kinds:
 
 * a p at which two limits are equal;
 * the p of least variance along one limit;
@@ -162,8 +163,8 @@ class KaryJRR(SignedCoins[Codes], CodeOracle):
     """k-ary joint randomised response reports one code, and the noise of two paired contributors partly cancels.
 
     Each contributor reports the true code or *lies*, which means that the device reports one of the other codes. A
-    dealer deals secret shares once to n contributors, in random pairs. With these shares, both contributors of a pair
-    lie less often than they would without a dealer. For k = 2 the mechanism is `JRR`.
+    dealer deals secret shares once to n contributors, in random pairs. The shares make it less likely that both
+    contributors of a pair lie. For k = 2 the mechanism is `JRR`.
 
     Parameters
     ----------
@@ -176,8 +177,8 @@ class KaryJRR(SignedCoins[Codes], CodeOracle):
         The number rho of equation (27) in the paper on JRR, from -min(p/q, (k-1)^2 q/p) to 0, where q = (1 - p)/(k -
         1). With rho = 0 the mechanism is GRR. A value within 1e-12 (relative) of the lower end is replaced by the lower
         end. The equation also allows positive values up to k - 1. This class refuses positive values, because they
-        hardly lower the error. A positive value lowers the variance of a count of n reports by less than one report
-        adds to this variance.
+        hardly lower the error. With n reports, a positive value lowers the variance of a count by less than the amount
+        that one report adds to this variance.
     n : int
         Number of contributors who receive a share, from 2 to 2^32. Fewer contributors may report. If n is odd, the
         dealer draws one contributor who is left unpaired and reports by GRR.
@@ -219,7 +220,7 @@ class KaryJRR(SignedCoins[Codes], CodeOracle):
     constructor = "optimal"
     card = Card(
         group="dealt",
-        when="to compare the published k-ary joint randomised response with QuotaRR",
+        when="to compare k-ary joint randomised response, as published, with QuotaRR",
         planned=False,
         instead=ROW_APART,
         wire="one code",
