@@ -248,7 +248,11 @@ def test_accounts_are_managed_on_the_command_line(database: str, tmp_path: Path)
     assert "must be the name of a token of the account “ann”, got “nightly”" in run(
         "analyst", "revoke", "ann", "nightly", *common, fails=True
     )
-    run("analyst", "role", "bob", "--role", "owner", *common)
+    assert "its sessions have ended" in run("analyst", "role", "bob", "--role", "sender", *common)
+    assert "it needs a password: deniable analyst password bob" in run(
+        "analyst", "role", "bob", "--role", "owner", *common
+    )
+    run("analyst", "password", "bob", *password("password"))
     run("analyst", "remove", "robot", *common)
     store = open_store(database)
     logins = Logins(store, Clock())

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from deniable import SPL, SimulationRandomness
 from deniable.cli import app
 from deniable.core.aggregate import Aggregate
-from deniable.errors import EmptyAggregateError, InvalidParameterError
+from deniable.errors import EmptyAggregateError, InvalidParameterError, MismatchError
 from deniable.files.wire import to_wire
 from deniable.records.phases.phases import Phases, next_phase
 from deniable.service.invitations import Link, draw_links, invitations, nullifier
@@ -90,6 +90,13 @@ def test_a_round_follows_one_that_was_opened_and_has_reports(surveys: Surveys) -
     assert [row.position for row in surveys.store.collections("habits")] == [1]
     with pytest.raises(InvalidParameterError, match="round must be 1, because the survey has one round, got round=2"):
         surveys.export("habits", 2)
+
+
+def test_what_cannot_be_learned_from_stays_open(surveys: Surveys) -> None:
+    open_survey(surveys)
+    with pytest.raises(MismatchError, match="phase one must use a mechanism for records, such as SPL"):
+        draft_next(surveys, "smoking", 200)
+    assert surveys.status("smoking")["state"] == "open"
 
 
 def test_a_draft_is_opened_before_another_round_follows(surveys: Surveys) -> None:

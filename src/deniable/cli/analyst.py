@@ -129,6 +129,10 @@ def analyst(
         chosen = _given(role, "--role", "owner, analyst, inviter, sender or monitor")
         request |= {"command": "set-rights", "role": chosen.value, "surveys": survey or None}
         said = f"{name} is {chosen.value} of {', '.join(survey) if survey else 'all surveys'}"
+        if chosen in _PEOPLE:
+            said += f"; if it was a sender or a monitor, it needs a password: deniable analyst password {name}"
+        else:
+            said += "; it has no password now, and its sessions have ended, its tokens have not"
     elif action is AnalystAction.token:
         request |= {"command": "add-token", "label": _given(label, "TOKEN", "a name for the token"), "days": valid_days}
         said = "the token is shown this once"

@@ -411,7 +411,7 @@ class _AdminEndpoints:
         check_origin(request)
         who = await self._people.reader(request)
         if not who.changes:
-            raise Problem("not-allowed", "the role analyst can only read; owners can change surveys")
+            raise Problem("not-allowed", f"the role {who.role} may not change surveys; owners can change surveys")
         act = request.path_params["act"]
         if act not in _ACTS:
             raise Problem("not-found", f"there is no such action: an owner can {', '.join(_ACTS)}")

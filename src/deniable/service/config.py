@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tomllib
 from collections.abc import Mapping
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import Field
+from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, field_validator
 
 from deniable.core.documents import Document, placed
 from deniable.errors import FileFormatError, InvalidParameterError, quoted
@@ -53,6 +54,15 @@ class ResultsShape(Document):
     """Setting for the releases that analysts see while a survey is open: ``[results]``."""
 
     while_open: Literal["day"] | Annotated[int, Field(ge=1)] = WHOLE_DAY
+
+    @field_validator("while_open", mode="wrap")
+    @classmethod
+    def _step(cls, value: object, check: ValidatorFunctionWrapHandler) -> object:
+        with contextlib.suppress(ValidationError):
+            return check(value)
+        raise InvalidParameterError(
+            f'results.while_open must be "day" or a number of batches from 1 on, got while_open={value!r}'
+        )
 
 
 class Configuration(Document):
@@ -141,7 +151,7 @@ def read_configuration(
         if (text := environment.get(f"{PREFIX}LIMITS_{key.upper()}")) is not None:
             limits[key] = text.lower() in ("1", "true", "yes") if key == "off" else _integer(text, f"limits.{key}")
     if (text := environment.get(f"{PREFIX}RESULTS_WHILE_OPEN")) is not None:
-        values["results"] = {"while_open": text if text == WHOLE_DAY else _integer(text, "results.while_open")}
+        values["results"] = {"while_open": int(text) if text.isdecimal() else text}
     values |= {key: value for key, value in given.items() if value is not None and key != "no_rate_limits"}
     if given.get("no_rate_limits"):
         limits["off"] = True

@@ -169,9 +169,9 @@ def _ask_admin(url: str, request: Answer) -> Answer:
     command, slug = values["command"], values.pop("slug", "")
     if command not in _INVITERS:
         raise InvalidParameterError(
-            f"`survey {command}` needs the database of the collector, got the address of an admin port: run this "
-            "command on the collector's machine, with its database. An admin port only takes "
-            f"{', '.join(f'`survey {one}`' for one in _INVITERS)}"
+            "this command needs the database of the collector, got the address of an admin port: run the command on "
+            "the collector's machine, with its database. An admin port only takes "
+            f"{', '.join(f'`survey {one}`' for one in _INVITERS if one != 'terms')}"
         )
     parts, token = urlsplit(url), os.environ.get("DENIABLE_TOKEN", "").strip()
     if not token:

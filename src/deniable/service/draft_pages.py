@@ -177,7 +177,7 @@ class DraftEndpoints:
         """Return the owner who sends a request, or raise the problem that keeps others out."""
         who = await self._people.known(request)
         if not who.changes:
-            raise Problem("not-allowed", "the role analyst can only read; owners can make surveys")
+            raise Problem("not-allowed", f"the role {who.role} may not make surveys; owners can make surveys")
         if slug is None and who.surveys is not None:
             raise Problem("not-allowed", "only an owner of all surveys can make a new survey")
         if slug is not None and not who.may(slug):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from deniable.answers import Summary, summarize_phases
 from deniable.answers.asked import QuestionSet
 from deniable.core.aggregate import Aggregate
-from deniable.errors import InvalidParameterError, quoted, unknown_name
+from deniable.errors import EmptyAggregateError, InvalidParameterError, quoted, unknown_name
 from deniable.records.phases.phases import Phases, learner_names, next_round
 from deniable.service.browsers import unknown_to_browsers
 from deniable.service.findings import Finding, findings, means_of
@@ -41,7 +42,9 @@ def draft_next(
     Raises
     ------
     InvalidParameterError
-        If the last round is a draft, or cannot be learned from in this manner.
+        If the last round is a draft, or cannot be learned from in this manner. Then it is not closed.
+    MismatchError
+        If the mechanism of a round does not allow to learn from it. Then the last round is not closed.
     EmptyAggregateError
         If a round has no reports. Then it is closed, and no round follows it.
     """
@@ -54,11 +57,11 @@ def draft_next(
     if mechanism not in learner_names():
         raise unknown_name("mechanism", mechanism, learner_names())
     if last.state != "closed":
+        # Nobody can undo the close, so what cannot be learned is refused first. The last reports are still missing.
+        with contextlib.suppress(EmptyAggregateError):
+            next_round(_phases(surveys, slug), contributors, mechanism, **(settings or {}))
         surveys.close(slug, now=True)
-    phases = []
-    for row in surveys.store.collections(slug):
-        survey = surveys.load(row.id)
-        phases.append((survey.collection, survey.aggregate(*surveys.store.released(row.id), row.source)))
+    phases = _phases(surveys, slug)
     found = next_round(phases, contributors, mechanism, **(settings or {}))
     _, _, dictionaries = surveys.store.documents(last.id)
     page = surveys.load(last.id).page.model_copy(
@@ -76,6 +79,14 @@ def draft_next(
         "browsers": not unknown_to_browsers(found.mechanism),
         "document": survey.document,
     }
+
+
+def _phases(surveys: Surveys, slug: str) -> list[tuple[Collection, Aggregate]]:
+    """Return the collections of all rounds, with the sums that are released."""
+    loaded = [(row, surveys.load(row.id)) for row in surveys.store.collections(slug)]
+    return [
+        (survey.collection, survey.aggregate(*surveys.store.released(row.id), row.source)) for row, survey in loaded
+    ]
 
 
 UNMIXED = "unmixed"
