@@ -1,8 +1,8 @@
-"""Vectors that the browser client and the library share: from a typed answer and words to the bytes of a report.
+"""Vectors that the browser client and the library share: from a typed answer and words to a report's bytes.
 
-``python -m tests.wire_vectors`` writes ``tests/vectors/wire/*.json`` (``make vectors``); pytest holds the library to
-the files and ``node --test`` holds the client to them. Random words are not stored: all but the first few of a case are
-derived from its place, so that two thousand cases take some two hundred kilobytes.
+``python -m tests.wire_vectors`` writes ``tests/vectors/wire/*.json`` (``make vectors``). pytest compares the library
+with the files, and ``node --test`` compares the client with them. Only the first few random words of a case are stored.
+The others are derived from its place, so that two thousand cases take some two hundred kilobytes.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class RecordedWords:
 
 @dataclass(frozen=True)
 class Subject:
-    """A mechanism whose reports are recorded, and the questions that it is for, where they can be listed."""
+    """A mechanism with recorded reports, and its questions if they can be listed."""
 
     name: str
     mechanism: Mechanism[Any]
@@ -70,7 +70,7 @@ class Subject:
 
 
 def edges(subject: Any) -> Iterator[list[int]]:
-    """Yield first words at which a decision turns: 0 and 2^64-1 everywhere, and every threshold and its neighbours."""
+    """Yield first words at which a decision changes: 0 and 2^64-1, and each threshold with its neighbours."""
     heads: list[list[int]] = [[]] if not subject.records else [[], [0], [TOP], [TOP // 2]]
     for head in heads:
         for word in (0, 1, TOP - 1, TOP):
@@ -101,7 +101,7 @@ def edges(subject: Any) -> Iterator[list[int]]:
 
 
 def made_up(subject: Any) -> Iterator[list[int]]:
-    """Yield words at which a code that is made up turns: cumulative thresholds, and multiples of what is not copied."""
+    """Yield words at which a fake code changes: cumulative thresholds, and multiples of the part that is not copied."""
     d = len(subject.sizes)
     if isinstance(subject, RSRFD):
         for j, drawn in enumerate(subject._thresholds):
@@ -125,7 +125,7 @@ def made_up(subject: Any) -> Iterator[list[int]]:
 
 
 def thresholds(oracle: Any) -> list[int]:
-    """Return the integers over 2^64 that an oracle compares a word with."""
+    """Return the integers over 2^64 with which an oracle compares a word."""
     if isinstance(oracle, MemoisedOUE):
         return [*oracle.first.thresholds, oracle.flip]
     if isinstance(oracle, MemoisedGRR):
@@ -143,7 +143,7 @@ def thresholds(oracle: Any) -> list[int]:
 
 
 def answers_of(attribute: Attribute, rng: np.random.Generator) -> str | list[str] | None:
-    """Return something that somebody may type."""
+    """Return an answer that a person may type."""
     if attribute.kind == "multiple":
         return [label for label in attribute.categories if rng.random() < 0.4]
     if attribute.kind == "numeric":
@@ -175,7 +175,7 @@ def typed(schema: Schema, answers: list[Any], words: RecordedWords) -> list[int]
 
 
 def subjects() -> Iterator[Subject]:
-    """Yield every mechanism that a browser may be asked to use, at sizes and budgets where something changes."""
+    """Yield all mechanisms that a browser may use, at sizes and budgets where behaviour changes."""
     grr = [
         (2, "1"),
         (3, "0.35"),
@@ -376,7 +376,7 @@ def recorded(subject: Subject) -> dict[str, Any]:
 
 
 def replayed(data: dict[str, Any], number: int) -> bytes:
-    """Return what the library makes of one case."""
+    """Return the library's result for one case."""
     given, leading, _ = data["cases"][number]
     schema = schema_from(data["schema"]) if "schema" in data else None
     subject = Subject(data["name"], from_spec(data["mechanism"]), schema)
@@ -399,7 +399,7 @@ def coin_edges(attribute: Attribute, text: Any) -> Iterator[list[int]]:
 
 
 def answers() -> list[dict[str, Any]]:
-    """Return questions of every kind, what may be typed, and the codes; null where it is refused."""
+    """Return questions of all kinds, possible texts, and the codes; null if the text is refused."""
     questions = [
         Attribute("plain", ("yes", "no", "3.0", "07")),
         Attribute("open", ("1", "2", "2.0", ""), missing="none", other="else"),
@@ -499,7 +499,7 @@ def threshold_table() -> list[list[str]]:
 
 
 def documents() -> list[dict[str, str]]:
-    """Return collections as documents, one for every mechanism: their ids, and what they must be refused for."""
+    """Return collections as documents, one per mechanism, with their ids and the reasons for refusals."""
     found = []
     for subject in subjects():
         if subject.schema is None and max(subject.mechanism.domain) <= 20 and len(subject.mechanism.domain) < 10:

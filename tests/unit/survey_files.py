@@ -1,4 +1,4 @@
-"""A small survey and its files, for the tests of the streaming jobs."""
+"""A small survey with files, for the tests of the streaming jobs."""
 
 from __future__ import annotations
 

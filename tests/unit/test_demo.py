@@ -1,4 +1,4 @@
-"""The demonstration: real data, the real path, honest sentences, and commands that do the same."""
+"""The demonstration: real data, the real workflow, honest sentences, and commands that do the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors carry the parameters that they name, so that a command can spell them as its options."""
+"""Errors carry the parameters that they name, so that a command can write them as options."""
 
 from __future__ import annotations
 

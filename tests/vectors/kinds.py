@@ -1,7 +1,7 @@
-"""Write rounding.json, schema.json and survey.json: what clients in other languages copy of the kinds of questions.
+"""Write rounding.json, schema.json and survey.json, with which clients in other languages copy the question kinds.
 
-``python -m tests.vectors.kinds``. The thresholds of rounding.json are computed here from the definition, in fractions;
-the library computes them in integers.
+Run ``python -m tests.vectors.kinds``. The thresholds of rounding.json are computed here from the definition, in
+fractions. The library computes them in integers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Independent computations that the leakage tests compare with: definitions, written out over all outputs."""
+"""Independent computations for comparison with leakage: definitions, written out over all outputs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 
 
 def likelihoods(joint: Floats, channels: Sequence[Floats], target: int, released: Sequence[int]) -> Floats:
-    """Return P(y_released | x_target) for every combination of outputs, one record and one output at a time."""
+    """Return P(y_released | x_target) for all combinations of outputs, one record and one output at a time."""
     records = list(itertools.product(*(range(size) for size in joint.shape)))
     mass = [sum(joint[r] for r in records if r[target] == x) for x in range(joint.shape[target])]
     columns = []

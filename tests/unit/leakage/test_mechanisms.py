@@ -1,4 +1,4 @@
-"""CPL of mechanism objects: known answers, the listed channels, and what is exact and what a bound."""
+"""CPL of mechanism objects: known answers, listed channels, and the distinction between exact values and bounds."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_the_theory_is_what_the_channel_says(name: str, k: int) -> None:
 
 
 def test_the_paper_s_order_of_mechanisms_is_one_of_attacks() -> None:
-    """At equal epsilon, OUE, SUE and SHE leak no less than GRR: they attain Algorithm 2, GRR need not."""
+    """At equal epsilon, OUE, SUE and SHE leak no less than GRR: they attain Algorithm 2, which GRR need not do."""
     rows = [[0.5, 0.3, 0.1, 0.1], [0.1, 0.1, 0.3, 0.5]]
     grr = mechanism_cpl(GRR(4, 1.0), rows).epsilon
     for mechanism in (OUE(4, 1.0), SUE(4, 1.0), SHE(4, 1.0)):
@@ -159,7 +159,7 @@ def test_a_sketch_too_large_to_list_says_upper_bound() -> None:
 
 @dataclass(frozen=True)
 class Foreign(CountingOracle[Any]):
-    """Somebody else's mechanism: a binary release that favours one answer, or one that cannot be listed."""
+    """A mechanism of another package: a binary release that favours one answer, or one that cannot be listed."""
 
     k: int = 2
     listed: bool = True

@@ -1,4 +1,4 @@
-"""Summaries of leakage: what cannot be released attribute by attribute is refused."""
+"""Summaries of leakage: mechanisms that cannot release single attributes are refused."""
 
 from __future__ import annotations
 

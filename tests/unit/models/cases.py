@@ -1,4 +1,4 @@
-"""Problems of the known answers in tests/vectors/models.json, and exact reports of every kind."""
+"""Problems for the known answers in tests/vectors/models.json, and exact reports of all kinds."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def indicators_of(case: dict[str, Any]) -> ReportIndicators:
 
 
 def listed_of(case: dict[str, Any]) -> ReportLikelihood | None:
-    """Return every report that there can be in a case."""
+    """Return all possible reports of a case."""
     if "repr" in case["mechanism"]:
         one: ReportLikelihood | None = mechanism_of(case["mechanism"]).listed_likelihood()
         return one
@@ -92,7 +92,7 @@ def problem_of(case: dict[str, Any]) -> MixtureProblem:
 
 
 def clusters_of(case: dict[str, Any]) -> Any:
-    """Return a case's clusters as codes, None without."""
+    """Return a case's clusters as codes, or None."""
     if "clusters" not in case:
         return None
     return np.unique(case["clusters"], return_inverse=True)[1].astype(np.int64)

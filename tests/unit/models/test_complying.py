@@ -1,4 +1,4 @@
-"""Regression where some people break the rules: closed forms, enumeration, derivatives, a naive mutant."""
+"""Regression with people who break the rules: closed forms, enumeration, derivatives, a naive mutant."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def shares(fit: models.Fit) -> tuple[Any, Any]:
 
 
 def chances(design: ComplianceDesign, pi: float, follows: float) -> dict[tuple[int, int], float]:
-    """Return the chances that the papers state: of both margins of the anchor; of the report in a group."""
+    """Return the papers' probabilities: of both margins of the anchor, and of the report in a group."""
     if design is ANCHOR:
         same = follows * (0.85 + (0.3 - 1) * pi) + (1 - follows) / 2
         anchor = follows * 0.75 + (1 - follows) / 2
@@ -92,7 +92,7 @@ def test_without_columns_it_is_the_closed_form_of_two_groups() -> None:
 
 
 def test_a_share_of_one_is_not_determined() -> None:
-    """More people say yes than carriers and forced ones can: no error of a logit at infinity is printed."""
+    """More people say yes than carriers and forced ones can: a logit at infinity has no printed error."""
     table = {"r": np.repeat([1, 0, 1, 0], [373, 191, 398, 294]), "group": np.repeat([1, 2], [564, 692])}
     fit = models.fit_compliance("r ~ 1", designs.LieDetector(designs.cheaters("1/6", "5/6")), table, "group")
     assert not fit.determined
@@ -101,7 +101,7 @@ def test_a_share_of_one_is_not_determined() -> None:
 
 @EVERY
 def test_likelihood_by_enumeration(design: ComplianceDesign) -> None:
-    """Over all reports of three people the likelihood is the papers' formula, with sum one and scores of mean zero."""
+    """Over all reports of three people, the likelihood is the papers' formula, with sum one and mean score zero."""
     x, theta = np.array([[1.0, -0.7], [1.0, 0.2], [1.0, 1.1]]), np.array([-0.4, 0.6, 0.9, -0.3])
     pi, follows = expit(x @ theta[:2]), expit(x @ theta[2:])
     kinds = list(itertools.product((0, 1), (0, 1) if design is ANCHOR else (0,)))
@@ -169,7 +169,7 @@ def test_simulated_coefficients_come_back(design: ComplianceDesign) -> None:
 
 
 def test_mutant_inattention_ignored() -> None:
-    """Half of the inattentive say "different": the naive fit finds more carriers, and a flatter slope."""
+    """Half of the inattentive people say "different": the naive fit finds more carriers and a flatter slope."""
     table = simulated(ANCHOR)
     survey = dn.Collection(dn.Schema((dn.Attribute("report", ("no", "yes")),)), designs.crosswise("3/20"))
     naive = models.fit("report ~ x", survey, (1 - table.report).to_numpy(), table[["x"]])

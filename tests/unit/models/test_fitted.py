@@ -18,7 +18,7 @@ from deniable.research.dealt import QuotaRR
 
 SURVEY = dn.Schema((dn.Attribute("smoker", ("no", "yes")),))
 OPEN = dn.Collection(SURVEY, dn.GRR(k=2, epsilon=32.0))
-"""Reports that are the answers, but for one in 10^14."""
+"""Reports that equal the answers, except for one in 10^14."""
 
 
 def drawn(n: int, seed: int) -> tuple[pd.DataFrame, NDArray[Any], NDArray[Any]]:
@@ -76,7 +76,7 @@ def test_compare_is_the_likelihood_ratio_of_statsmodels() -> None:
 
 
 def test_dealt_reports_add_the_covariances_of_types() -> None:
-    """Every two people are gone through here, where the library multiplies sums over people."""
+    """This test loops over all pairs of people, where the library multiplies sums over people."""
     n = 80
     people, yes, x = drawn(n, 4)
     mechanism = QuotaRR(2.0, n, deal_id="one")
@@ -110,7 +110,7 @@ def test_dealt_reports_add_the_covariances_of_types() -> None:
 
 
 def test_weights_hold_where_errors_are_not_normal() -> None:
-    """With exponential errors the likelihood's slope of a randomised predictor is off, by more than chance."""
+    """With exponential errors, the likelihood's slope of a randomised predictor is wrong by more than chance."""
     rng = np.random.default_rng(6)
     drinks = rng.integers(0, 2, 40_000)
     people = pd.DataFrame({"y": 0.6 * drinks + rng.exponential(size=40_000)})
@@ -126,7 +126,7 @@ def test_weights_hold_where_errors_are_not_normal() -> None:
 
 @pytest.mark.parametrize("method", ["weights", "ml"])
 def test_units_of_a_linear_outcome_change_nothing_but_its_coefficients(method: Any) -> None:
-    """Metres or micrometres: before, coefficients above 30 counted as infinite."""
+    """Metres or micrometres: coefficients above 30 once counted as infinite."""
     rng, n = np.random.default_rng(3), 4000
     smokes, age = rng.integers(0, 2, n), rng.normal(size=n)
     height = 1.7 + 0.02 * age + 0.05 * smokes + rng.normal(0, 0.1, n)
@@ -149,7 +149,7 @@ def test_units_of_a_linear_outcome_change_nothing_but_its_coefficients(method: A
 
 
 def test_a_linear_model_of_a_square_wave() -> None:
-    """The mean of an income of about 50 by a plain column: within four standard errors, which are what they say."""
+    """The mean of an income of about 50, by a plain column: within four of its standard errors."""
     rng, n = np.random.default_rng(1), 20_000
     x = rng.normal(size=n)
     income = np.clip(np.round(50 + 10 * x + rng.normal(0, 5, n)), 0, 100).astype(int)
@@ -197,7 +197,7 @@ def test_the_wald_test_uses_the_sandwich_of_all_its_coefficients() -> None:
 
 
 def test_no_wald_test_of_coefficients_that_reports_do_not_determine() -> None:
-    """Everybody with x > 0 says yes and nobody else: no finite slope is best."""
+    """Exactly the people with x > 0 say yes: no finite slope is best."""
     people, _, _ = drawn(1200, 9)
     fit = models.fit("smoker ~ x", OPEN, (people.x > 0).to_numpy().astype(int), people, force=True)
     assert not fit.determined

@@ -1,4 +1,4 @@
-"""`models.fit`: published numbers, statsmodels without randomisation, and what each mutant would change."""
+"""`models.fit`: published numbers, statsmodels without randomisation, and the effect of each mutant."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_nigeria_table_3() -> None:
 
 
 NOTHING_HIDDEN = 32.0
-"""At this budget a report is the answer, but for one in 10^14."""
+"""At this budget a report equals the answer, except for one in 10^14."""
 
 
 def test_without_randomisation_it_is_statsmodels() -> None:

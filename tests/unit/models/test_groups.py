@@ -1,4 +1,4 @@
-"""Means and quantiles within randomised groups: bounds by search, and coverage of what is true."""
+"""Means and quantiles within randomised groups: bounds by search, and coverage of the truth."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def _again(held: HeldFixed, factor: float, weak: bool) -> HeldFixed:
 
 @pytest.mark.parametrize("number", [0, 3, 4])
 def test_ends_that_depend_on_the_search_are_not_determined(number: int) -> None:
-    """1,000 people, five answers, epsilon 1: where a search starts from decides at which end it comes out.
+    """1,000 people, five answers, epsilon 1: the start of a search decides which end it finds.
 
     The mutant is one search without confirmation.
     """

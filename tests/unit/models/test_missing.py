@@ -1,4 +1,4 @@
-"""Missing values: blank rows are left out and counted, and "no answer" can be left out of a model."""
+"""Missing values: blank rows are skipped and counted, and "no answer" can be left out of a model."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_rows_without_a_report_are_left_out_or_refused() -> None:
 
 
 def test_no_answer_has_an_equation_of_its_own_that_nobody_reads() -> None:
-    """A multinomial logit has the coefficients of those who answered: "yes" against "no" is the same equation."""
+    """A multinomial logit has the coefficients of people who answered: "yes" against "no" is the same equation."""
     table, asked = people(), survey(3.0)
     told = reports(asked, table)
     whole = models.fit("smoker ~ age", asked, told, table)
@@ -98,7 +98,7 @@ def test_no_answer_has_an_equation_of_its_own_that_nobody_reads() -> None:
 
 
 def test_mutant_no_answer_counted_as_no() -> None:
-    """Older people answer less often: as "no" this bends the slope by more than four standard errors."""
+    """Mutant: older people answer less often; as "no" this bends the slope by more than four standard errors."""
     table, asked = people(), survey(3.0)
     yes = (answers(table.age.to_numpy()) == 1).astype(float)
     mutant = sm.Logit(yes, sm.add_constant(table.age)).fit(disp=0)

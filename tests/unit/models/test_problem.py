@@ -36,7 +36,7 @@ def fitted() -> NDArray[np.float64]:
 
 
 def test_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither our own threads nor those of numpy's BLAS."""
+    """This is so for our own threads and for those of numpy's BLAS."""
     results = []
     for threads in (1, 3):
         monkeypatch.setattr(problems, "available_threads", lambda threads=threads: threads)

@@ -1,4 +1,4 @@
-"""Compiled sums over rows against matrix products, and results that do not depend on any number of threads."""
+"""Compiled sums over rows against matrix products; results do not depend on the number of threads."""
 
 from __future__ import annotations
 

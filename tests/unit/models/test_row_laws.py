@@ -1,4 +1,4 @@
-"""Laws of rows: scores and information."""
+"""Properties of rows: scores and information."""
 
 from __future__ import annotations
 

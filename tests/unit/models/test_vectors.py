@@ -1,4 +1,4 @@
-"""Every known answer, to its tolerance: 1e-8 for functions, 1e-5 for fits and errors, 1e-4 for interval ends."""
+"""All known answers, to their tolerances: 1e-8 for functions, 1e-5 for fits and errors, 1e-4 for interval ends."""
 
 from __future__ import annotations
 

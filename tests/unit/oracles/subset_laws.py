@@ -1,4 +1,4 @@
-"""Random words that are given, for subsets."""
+"""Given random words, for subsets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from deniable import SimulationRandomness
 
 
 class Scripted:
-    """Gives certain words, and then those of a seed."""
+    """Return given words, and then those of a seed."""
 
     def __init__(self, words: NDArray[np.uint64]) -> None:
         self.words, self.rest = words.reshape(-1), SimulationRandomness(4)

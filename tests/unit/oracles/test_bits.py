@@ -90,7 +90,7 @@ def test_randomize_is_the_reference(n: int, k: int, thresholds: tuple[int, int])
 @example(60, 149, *THRESHOLDS[0], 300)
 @settings(max_examples=60, deadline=None)
 def test_every_size_of_a_take_makes_the_same_reports(n: int, k: int, p: int, q: int, buffer: int) -> None:
-    """The words are used once each and in order, however often more are taken."""
+    """Words are used once each and in order, for all sizes of later takes."""
     bits, results = random_bits(n, k, seed=n), []
     for size in (buffer, 1 << 15):
         with pytest.MonkeyPatch.context() as patch:
@@ -100,7 +100,7 @@ def test_every_size_of_a_take_makes_the_same_reports(n: int, k: int, p: int, q: 
 
 
 class Given:
-    """Words that are known, and how many were drawn."""
+    """Known words, and the number of words drawn."""
 
     def __init__(self, words: Sequence[int]) -> None:
         self.words, self.drawn = list(words), 0

@@ -1,4 +1,4 @@
-"""GRR by pieces of words decides what whole words would, bit for bit."""
+"""GRR with pieces of words decides as with whole words, bit for bit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from deniable.oracles.grr_bulk import decide_by_pieces, multiples_of, randomize_
 
 
 class Given:
-    """A source that hands out given words, one array for each time it is asked."""
+    """A source that returns given words, one array per request."""
 
     def __init__(self, *given: NDArray[np.uint64]) -> None:
         self.given = list(given)
@@ -28,7 +28,7 @@ class Given:
     ("k", "lie"), [(2, 1), (2, 2**63 - 1), (4, 0), (5, (2**64 - 1) // 4), (16, 0), (256, 0), (256, 3)]
 )
 def test_pieces_decide_what_whole_words_would(k: int, lie: int, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A third of the words are multiples of the lie or next to one; of the others few are in doubt."""
+    """A third of the words are multiples of the lie or next to one; few of the others are in doubt."""
     lie, n = lie or lie_threshold(k, 1.0), 3_000 if path == "compiled" else 800
     run, rng = getattr(decide_by_pieces, path), np.random.default_rng(k)
     monkeypatch.setattr(grr_bulk, "decide_by_pieces", run)
@@ -50,7 +50,7 @@ def test_pieces_decide_what_whole_words_would(k: int, lie: int, path: str, monke
 
 
 def test_blocks_and_the_last_pieces_of_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every code has a piece of its own, whichever block it is in: none is like the one before, nor left out."""
+    """Each code has its own piece in all blocks: none repeats the piece before, and none is left out."""
     monkeypatch.setattr(randomness, "BLOCK_WORDS", 8)
     k, n = 4, 101
     found = randomize_many(np.zeros(n, dtype=np.int64), 2**62, k, SimulationRandomness(1))

@@ -1,4 +1,4 @@
-"""Memoised oracles: exact chains, what sequences of reports reveal, and the false statements about them."""
+"""Memoised oracles: exact chains, information in sequences of reports, and false statements about them."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_the_published_second_stage_does_not_attain_the_budget(monkeypatch: pyte
 
 
 def test_every_row_about_sequences_and_the_false_ones() -> None:
-    """All sequences of T = 3 answers, k = 3, g = 2: what the guarantee says holds, what suggests itself does not."""
+    """All sequences of T = 3 answers, k = 3, g = 2: the guarantee's statements are true, plausible others are false."""
     for forever, once, largest in ((1.0, 0.9, 3.6777), (0.5, 0.45, 2.9591), (2.0, 1.0, 2.6416)):
         made = MemoisedHash(3, forever, once, 2)
         found = log(made.history_ratio(3))
@@ -192,7 +192,7 @@ def test_one_unchanged_answer_reveals_epsilon_forever_and_no_more() -> None:
 
 
 def test_a_memo_that_is_drawn_again_breaks_the_bound() -> None:
-    """All 2^12 sequences of twelve reports of one answer: epsilon_forever with one memo, 12 epsilon_once without."""
+    """All 2^12 sequences of twelve reports of one answer: epsilon_forever with one memo, 12 epsilon_once without it."""
     made, waves = MemoisedGRR(2, 1.0, 0.9), 12
     kept = [made._history_law((code,) * waves)[0] for code in (0, 1)]
     p, q = made.support_probabilities
@@ -274,7 +274,7 @@ def test_the_guarantee_says_what_is_not_protected() -> None:
 
 
 class Words:
-    """Hands out these words and notes how many were taken."""
+    """Return these words and count those taken."""
 
     def __init__(self, words: list[int]) -> None:
         self.words, self.taken = words, 0
@@ -315,7 +315,7 @@ def test_a_memo_takes_the_same_words_whatever_is_answered() -> None:
 
 
 def _largest_deviation(memos: NDArray[np.bool_], p: float, q: float) -> float:
-    """How many standard errors the bits of memos are from their law, one by one and in pairs, at most."""
+    """Return the largest deviation of memo bits from their distribution in standard errors, single and in pairs."""
     k, found = memos.shape[1], 0.0
     bits = memos.reshape(len(memos), k * k)
     chances = np.where(np.eye(k, dtype=bool), p, q).ravel()

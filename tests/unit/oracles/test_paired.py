@@ -1,4 +1,4 @@
-"""Pairs of waves: a sum, an unbiased difference, and intervals that cover whoever kept their answer."""
+"""Pairs of waves: a sum, an unbiased difference, and intervals that cover for people who keep their answer."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MECHANISMS: list[Any] = [
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, len(MECHANISMS) - 1), st.lists(st.integers(0, 40), min_size=3, max_size=3), st.integers(0, 99))
 def test_pairs_are_a_sum(which: int, sizes: list[int], seed: int) -> None:
-    """Any split into parts, in any order, has the counts of the whole; nobody is the identity; waves are aggregates."""
+    """Any split into parts, in any order, gives the whole's counts; an empty part changes nothing."""
     mechanism, rng = MECHANISMS[which], SimulationRandomness(seed)
     truth = np.arange(sum(sizes)) % mechanism.k
     waves = [mechanism.randomize(truth, rng) for _ in range(2)]
@@ -59,7 +59,7 @@ def _part(mechanism: Any, reports: Any, start: int, stop: int) -> Any:
 def panel(
     mechanism: Any, truth: NDArray[np.int64], later: NDArray[np.int64], rng: SimulationRandomness
 ) -> tuple[Any, Any]:
-    """Return two waves of people with a memo each: the same permanent response where the code, or its cell, stays."""
+    """Return two waves of people with a memo each: a code (or its cell) that stays keeps its permanent response."""
     kept, new = mechanism.permanent(truth, rng), mechanism.permanent(later, rng)
     same = truth == later
     if isinstance(mechanism, MemoisedHash):
@@ -75,7 +75,7 @@ def panel(
 
 
 def coverage(mechanism: Any, u: float, runs: int, n: int, seed: int, *, independent: bool = False) -> dict[str, float]:
-    """Return how often intervals of the change of one value cover it, their standard error, and the spread."""
+    """Return the coverage of intervals for the change of one value, its standard error, and the spread."""
     rng, draw = SimulationRandomness(seed), np.random.default_rng(seed)
     covered, errors, changes = [], [], []
     shares = np.array([0.5, *[0.5 / (mechanism.k - 1)] * (mechanism.k - 1)])
@@ -104,7 +104,7 @@ def coverage(mechanism: Any, u: float, runs: int, n: int, seed: int, *, independ
 
 @pytest.mark.parametrize("u", [0.5, 0.9, 1.0])
 def test_intervals_cover_and_waves_are_not_independent(u: float) -> None:
-    """300 runs of 4,000 people, two cells at (2, 1.9): the paired error is the spread, the independent one is not.
+    """300 runs of 4,000 people, two cells at (2, 1.9): the spread is the paired error, not the independent one.
 
     Coverage of 4 values, dependent, 300 runs: its own error is below sqrt(.05 x .95 / 300) = .0126; bound 4.9 of these.
     """

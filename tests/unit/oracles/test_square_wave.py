@@ -1,4 +1,4 @@
-"""The square wave: exact privacy for every window, the words of one report, weights that undo the channel."""
+"""The square wave: exact privacy for all windows, the words of one report, and weights that invert the channel."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EVERY_WINDOW = [(k, window) for k in range(2, 9) for window in range(k + 1)]
 
 
 class Recorded:
-    """The words of a client, one after the other."""
+    """Words of a client, in order."""
 
     def __init__(self, *words: int) -> None:
         self.words: Iterator[int] = iter(words)
@@ -86,7 +86,7 @@ def test_the_window_for_means_is_the_best_of_all_and_the_specification_states_it
 
 
 def _dense_weights(channel: NDArray[np.float64], scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """W = D^-1 P'(P D^-1 P')^-1 c as it is printed."""
+    """Return W = D^-1 P'(P D^-1 P')^-1 c, as printed."""
     scaled = channel / channel.mean(axis=0)
     found: NDArray[np.float64] = scaled.T @ np.linalg.solve(scaled @ channel.T, scores)
     return found

@@ -135,7 +135,7 @@ def test_reports_follow_the_channel(k: int, omega: int, interpreted: bool) -> No
 
 @pytest.mark.parametrize(("k", "omega"), [(4, 1), (5, 2), (6, 3)])
 def test_mutant_whose_not_x_branch_may_pick_x_is_killed(k: int, omega: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The mutant forgets to leave x out: its other values are 0..k-2, as if the contributor held k-1."""
+    """Mutant: x is not left out, so that its other values are 0..k-2, as if the contributor held k-1."""
 
     def mutant(codes: Any, threshold: np.uint64, k: int, rng: Randomness, reports: NDArray[Any]) -> None:
         with_x, without = np.empty_like(reports), np.empty_like(reports)
@@ -289,7 +289,7 @@ def test_counts() -> None:
 
 
 def _law_of_the_aggregate(mechanism: SubsetSelection, counts: list[int]) -> dict[Any, float]:
-    """Distribution of the counts vector, by convolution of one contributor's channel after the other."""
+    """Return the distribution of the counts vector, by convolution of the contributors' channels."""
     outputs = rows(mechanism.outputs())
     law: dict[tuple[int, ...], float] = {(0,) * mechanism.k: 1.0}
     for x in itertools.chain.from_iterable([value] * count for value, count in enumerate(counts)):

@@ -1,4 +1,4 @@
-"""Subsets drawn in bulk: exact by enumeration of the words, whatever the words are cut into."""
+"""Subsets drawn in bulk: exact by enumeration of the words, for all divisions of the words."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def possible(k: int, omega: int, x: int, inside: bool) -> list[tuple[int, ...]]:
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 11, 64])
 def test_networks_sort(size: int) -> None:
-    """By the zero-one principle: all sequences of zeros and ones; long ones in random orders."""
+    """By the zero-one principle: all sequences of zeros and ones, and long ones in random orders."""
     table: NDArray[Any]
     if size <= 11:
         table = np.array(list(itertools.product((0, 1), repeat=size)), dtype=np.uint8).T.copy()
@@ -65,7 +65,7 @@ def sorted_once(k: int, omega: int, x: int, inside: bool, draws: NDArray[np.int6
 
 @pytest.mark.parametrize(("k", "omega"), [(4, 1), (5, 2), (6, 3)])
 def test_sorted_sets_are_exactly_uniform(k: int, omega: int) -> None:
-    """Over all draws, every set of the right kind comes up equally often, and no other does."""
+    """Over all draws, all sets of the right kind occur equally often, and no others occur."""
     draws = np.array(list(itertools.product(range(k - 1), repeat=omega)))
     for x, inside in itertools.product(range(k), (False, True)):
         found = Counter(sorted_once(k, omega, x, inside, draws))
@@ -75,7 +75,7 @@ def test_sorted_sets_are_exactly_uniform(k: int, omega: int) -> None:
 
 
 def filled_once(k: int, omega: int, x: int, inside: bool, share: int, words: list[int]) -> tuple[int, ...] | None:
-    """Return the set that these words draw, or None if they do not suffice."""
+    """Return the set drawn by these words, or None if there are too few words."""
     reports, rows = np.zeros((1, omega), dtype=np.uint8), np.zeros(1, dtype=np.int64)
     refused = fill_sets.compiled(
         rows, np.array(words, dtype=np.uint64), np.array([x]), np.array([inside]), k, share, 1, 16, _PACKED,
@@ -102,7 +102,7 @@ def test_filled_sets_are_exactly_uniform(k: int, omega: int, x: int) -> None:
     ("k", "epsilon", "omega"), [(40, 1.0, 11), (200, 0.5, 76), (700, 1.0, 188), (1000, 5.0, 6), (70_000, 2.0, 8353)]
 )
 def test_a_word_decides_its_own_row_alone(k: int, epsilon: float, omega: int) -> None:
-    """Words of one row are changed: no other row's set moves, nor whether it is refused; that row's does."""
+    """Changing one row's words changes this row's set, and no other row's set or refusal."""
     mechanism = SubsetSelection(k, epsilon, omega)
     plan, n = plan_for(k, omega), 70
     codes, included = np.arange(n) * 7919 % k, np.arange(n) % 2 == 0
@@ -166,7 +166,7 @@ def test_plans() -> None:
 
 @pytest.mark.parametrize(("k", "omega"), [(40, 8), (128, 34), (256, 69), (700, 188), (1024, 18), (20, 5), (3000, 142)])
 def test_few_words_are_drawn_in_vain(monkeypatch: pytest.MonkeyPatch, k: int, omega: int) -> None:
-    """At most half of the rows that are sorted are refused, and a sixth of those that are filled."""
+    """At most half of the sorted rows are refused, and a sixth of the filled rows."""
     drawn: list[int] = []
     fill = SimulationRandomness.fill
 

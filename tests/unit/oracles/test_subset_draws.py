@@ -1,4 +1,4 @@
-"""Random subsets: exactly uniform, and those of Floyd by hand."""
+"""Random subsets: exactly uniform, and Floyd's algorithm by hand."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.unit.oracles.subset_laws import Scripted
 
 @pytest.mark.parametrize(("k", "omega"), [(k, omega) for k in (2, 3, 4, 5, 6) for omega in range(1, k)])
 def test_floyd_is_exactly_uniform(k: int, omega: int) -> None:
-    """Over all index draws, every subset of the right kind comes up equally often, and no other does."""
+    """Over all index draws, all subsets of the right kind occur equally often, and no others occur."""
     indices = list(itertools.product(*map(range, range(k - omega, k))))
     for x, inside in itertools.product(range(k), (False, True)):
         made = Counter(tuple(subset_of(x, inside, list(proposed), k)) for proposed in indices)

@@ -1,4 +1,4 @@
-"""The sum of random subsets: its whole distribution by enumeration, its mutants, and what large ones cost."""
+"""The sum of random subsets: its whole distribution by enumeration, its mutants, and the cost of large sums."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ CASES = [
 
 
 class Walker:
-    """A generator that takes every possible course once, and knows how probable each is."""
+    """A generator that takes each possible path once, with its probability."""
 
     def __init__(self) -> None:
         self.course: list[tuple[int, int]] = []
@@ -68,7 +68,7 @@ class Walker:
 
 
 def _walked(draw: Callable[[Any], NDArray[np.int64]]) -> Law:
-    """Return the distribution of what is drawn from a generator."""
+    """Return the distribution of values drawn from a generator."""
     walker, law = Walker(), defaultdict[tuple[int, ...], float](float)
     for _ in walker.courses():
         law[tuple(draw(walker).ravel().tolist())] += walker.probability
@@ -129,7 +129,7 @@ def test_a_whole_aggregate_has_the_distribution_of_the_channel() -> None:
         law = added
 
     class Columns:
-        """Draws whole arrays of binomials as one by one."""
+        """Draw whole arrays of binomials one by one."""
 
         def __init__(self, walker: Walker) -> None:
             self.generator = self
@@ -185,7 +185,7 @@ def test_compiled_sums_follow_the_law(k: int, omega: int) -> None:
 
 
 def test_mutant_that_draws_elements_with_replacement_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The mean and the sum are right; a set may have one value twice."""
+    """Mean and sum are right, but a set may have a value twice."""
 
     def mutant(holders: Any, uniform: Any, omega: int, generator: np.random.Generator) -> Any:
         k = holders.shape[1]

@@ -1,4 +1,4 @@
-"""SUE, OUE and THE: exact laws, sampled laws, textbook formulas, hostile reports, memory."""
+"""SUE, OUE and THE: exact and sampled distributions, textbook formulas, hostile reports, memory."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_channel_too_large_to_enumerate(k: int) -> None:
 
 
 def true_bit_not_cleared(mechanism: Any, codes: NDArray[np.int64], rng: SimulationRandomness) -> Bits:
-    """The mutant: the noisy own bit is OR-ed onto the noise that is already there instead of replacing it."""
+    """Mutant: the noisy own bit is OR-ed onto existing noise instead of replacing it."""
     own = np.packbits(np.eye(mechanism.k, dtype=np.uint8)[codes], axis=1, bitorder="little")
     noise = randomize_bits(np.zeros_like(own), mechanism.k, mechanism.thresholds, rng)
     result: Bits = noise | (mechanism.randomize(codes, rng) & own)
@@ -243,7 +243,7 @@ def test_memory_of_a_million_wide_reports() -> None:
 
 
 def test_a_domain_of_a_million() -> None:
-    """One report, made as on a device and in bulk."""
+    """One report, made singly as on a device, and in bulk."""
     oue = OUE(1_000_000, 1.0)
     for path in KERNELS:
         with kernel_path(path):

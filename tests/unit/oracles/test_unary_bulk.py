@@ -1,4 +1,4 @@
-"""One-hot encodings in bulk: the law of eight bits is exact, and what is drawn is what it says, bit for bit."""
+"""One-hot encodings in bulk: the distribution of eight bits is exact, and draws equal its definition bit for bit."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ CHANCES = (
     Fraction(0x0123_4567_89AB_CDEF, 2**64),
     RAPPOR.from_epsilon(4, 1.0).support_probabilities[1],
 )
-"""The last one is a fraction of 2^126."""
+"""Probabilities; the last one is a fraction of 2^126."""
 
 
 class Scripted:
-    """A source that hands out given words, one after the other."""
+    """A source that returns given words in order."""
 
     def __init__(self, words: list[int]) -> None:
         self.words = words
@@ -185,7 +185,7 @@ def test_bytes_follow_the_law_and_the_mutant_does_not() -> None:
 
 @pytest.mark.parametrize("k", [5, 8, 21])
 def test_bits_are_chosen_from_two_noises(k: int) -> None:
-    """A set bit takes the first noise, a clear one the second, padding none: by the noises drawn on their own."""
+    """A set bit takes the first noise, a clear one the second, padding none; the noises are drawn separately."""
     p, q, n, width = Fraction(3, 4), OUE_Q, 3_000, -(-k // 8)
     rng = np.random.default_rng(k)
     bits = np.packbits(rng.integers(0, 2, (n, k), dtype=np.uint8), axis=1, bitorder="little")

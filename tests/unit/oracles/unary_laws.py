@@ -1,4 +1,4 @@
-"""Statistics that the tests of the unary encodings share."""
+"""Shared statistics for tests of the unary encodings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KERNELS = ("few", "bulk")
 
 @contextmanager
 def kernel_path(path: str) -> Iterator[None]:
-    """Force bits to be made as of few rows or in bulk, whatever the number of rows."""
+    """Force bits to be made as for few rows or in bulk, whatever the number of rows."""
     with pytest.MonkeyPatch.context() as patch:
         for module in (unary_encoding, unary_bulk):
             patch.setattr(module, "worth_compiling", lambda _rows: path == "bulk")

@@ -1,4 +1,4 @@
-"""Rows of a plan by their names."""
+"""Rows of a plan, by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questionnaires to be planned."""
+"""Questionnaires for plans."""
 
 from __future__ import annotations
 

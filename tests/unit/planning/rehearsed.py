@@ -1,4 +1,4 @@
-"""A survey that is guessed and rehearsed."""
+"""A survey with guessed answers, and its rehearsal."""
 
 from __future__ import annotations
 

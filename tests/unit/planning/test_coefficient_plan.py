@@ -23,7 +23,7 @@ def test_people_for_a_coin_need_more() -> None:
 
 
 def test_without_a_list_of_reports_they_are_simulated() -> None:
-    """Half of the functions from two values to two cells tell nothing: twice the people, within simulation error."""
+    """Half of the functions from two values to two cells are constant: twice the people, within simulation error."""
     listed = people_needed(dn.GRR(k=2, epsilon=1.0), 0.1, PARAMS)
     hashed = people_needed(dn.CountMeanSketch(k=2, epsilon=1.0, m=2), 0.1, PARAMS)
     assert dn.CountMeanSketch(k=2, epsilon=1.0, m=2).listed_likelihood() is None

@@ -1,4 +1,4 @@
-"""The mechanism that is recommended, by size and budget."""
+"""The recommended mechanism, by size and budget."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Guesses of answers: from rows, from shares, and what is refused."""
+"""Guesses of answers: from rows, from shares, and refusals."""
 
 from __future__ import annotations
 

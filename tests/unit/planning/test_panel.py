@@ -1,4 +1,4 @@
-"""A rotating panel: balanced, the same in any order, and divided by the seed alone."""
+"""A rotating panel: balanced, independent of the order of people, and determined by the seed alone."""
 
 from __future__ import annotations
 

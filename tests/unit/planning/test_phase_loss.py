@@ -1,4 +1,4 @@
-"""What a second phase loses beside the default: held to closed forms, and not determined where there are none."""
+"""Loss of a second phase against the default: compared with closed forms, and not determined without them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A programme's totals are what a person's ledger counts; its leakage is that of all reports together."""
+"""A programme's totals equal those of a person's ledger; its leakage is that of all reports together."""
 
 from __future__ import annotations
 

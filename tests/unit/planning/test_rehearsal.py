@@ -1,4 +1,4 @@
-"""Rehearsals: what they say of small surveys is the exact law of the reports, and of a guess only shares leave."""
+"""Rehearsals: for small surveys they equal the exact distribution of the reports; a stored guess has only shares."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.unit.planning.rehearsed import SHARES, SMOKER, SURVEY
 
 
 def law_of_yes(survey: Collection, yes: int, no: int) -> np.ndarray[Any, Any]:
-    """P(C reports say yes), C = 0..n: the sum of two binomials."""
+    """Return P(C reports say yes), C = 0..n: the sum of two binomials."""
     channel = survey.mechanism.channel()
     return np.convolve(
         stats.binom.pmf(np.arange(yes + 1), yes, channel[0, 0]), stats.binom.pmf(np.arange(no + 1), no, channel[1, 0])

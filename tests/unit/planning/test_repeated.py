@@ -1,4 +1,4 @@
-"""Ways to ask in many waves: the advice is right in simulated programmes; a panel is balanced and can be checked."""
+"""Methods for many waves: the advice is right in simulated programmes; a panel is balanced and can be checked."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def simulated(row: Any, k: int, people: int, seed: int) -> float:
 
 
 def verdicts(programmes: list[Any]) -> list[bool]:
-    """Return of every programme whether no other way that is allowed has a much smaller error."""
+    """Return for each programme whether no other allowed method has a much smaller error."""
     right = []
     for number, (k, epsilon, waves, people, said) in enumerate(programmes):
         plan = plan_waves(k, epsilon, waves, people, **said)

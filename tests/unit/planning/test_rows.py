@@ -1,4 +1,4 @@
-"""Rows of a plan: what each says of its mechanism, and which is recommended."""
+"""Rows of a plan: the statements about each mechanism, and the recommended row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a plan of a questionnaire says: closed forms written down here, enumerated guesses, and who is warned."""
+"""Statements of a questionnaire's plan: closed forms written down here, enumerated guesses, and warnings."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from tests.unit.planning.questionnaires import Z, questionnaire
 
 
 def grr_variance(k: int, epsilon: float, f: float) -> float:
-    """Variance of one report's estimate, from Wang et al. (2017), section 4.1."""
+    """Return the variance of one report's estimate, from Wang et al. (2017), section 4.1."""
     e = math.exp(epsilon)
     return (e + k - 2) / (e - 1) ** 2 + f * (k - 2) / (e - 1)
 
@@ -143,7 +143,7 @@ def test_a_mean_of_those_who_answered_is_a_ratio(mechanism: Any) -> None:
 
 
 def bayes(channel: np.ndarray[Any, Any], sizes: tuple[int, ...], attribute: int) -> float:
-    """Listed: the best guess about one attribute under uniform, independent answers."""
+    """Return, by listing, the best guess about one attribute under uniform, independent answers."""
     joint = channel.reshape(*sizes, -1) / math.prod(sizes)
     others = tuple(j for j in range(len(sizes)) if j != attribute)
     return float(joint.sum(axis=others).max(axis=0).sum())

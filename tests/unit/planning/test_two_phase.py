@@ -1,4 +1,4 @@
-"""Plans of Corr-RR in two phases: what simulation finds, and the bias that does not fall."""
+"""Plans of Corr-RR in two phases: agreement with simulation, and the bias that stays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frequencies of several attributes with one domain, and what they are decoded to."""
+"""Frequencies of several attributes with one domain, and their decoded values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hierarchical decoder: known answers, the two kinds of models, invariances, what it gains, and what it refuses."""
+"""The hierarchical decoder: known answers, two kinds of models, invariances, gains, and refusals."""
 
 from __future__ import annotations
 

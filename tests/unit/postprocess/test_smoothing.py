@@ -1,4 +1,4 @@
-"""The smooth decoder: the values of independent code, every number of reports, and what it is better at than EM."""
+"""The smooth decoder: values of independent code, all numbers of reports, and its advantage over EM."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from deniable.postprocess import postprocess, smooth
 from deniable.records.oracle_choice import oracles_for
 
 CASES = json.loads((Path(__file__).parents[2] / "vectors" / "ordered.json").read_text())["cases"]
-"""Counts of reports, and what independent code makes of them."""
+"""Counts of reports, and their results by independent code."""
 
 
 def state(wave: SquareWave, counts: list[int]) -> Aggregate:

@@ -1,4 +1,4 @@
-"""The textbook laws of record mechanisms, written from their definitions, and what the tests ask of a channel."""
+"""Textbook distributions of record mechanisms from their definitions, and checks of a channel."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def unpacked(reports: NDArray[np.uint8], sizes: Sequence[int]) -> list[tuple[Rec
 
 
 def largest_ratio(channel: NDArray[Any], sizes: Sequence[int], attribute: int | None = None) -> Fraction:
-    """Largest likelihood ratio over pairs of records: any two, or two that differ in one attribute only."""
+    """Return the largest likelihood ratio of two records: any two, or two that differ in one attribute only."""
     rows, worst = records(sizes), Fraction(1)
     for (x, likely), (z, unlikely) in itertools.permutations(zip(rows, channel, strict=True), 2):
         if attribute is None or all(x[i] == z[i] for i in range(len(sizes)) if i != attribute):
@@ -74,7 +74,7 @@ def log(ratio: Fraction) -> Decimal:
 
 
 def ratios_are_declared(mechanism: Any, epsilon: float) -> None:
-    """The closed forms are the enumerated ratios, and keep the budget."""
+    """Check that closed forms equal the enumerated ratios and keep the budget."""
     channel, sizes = mechanism.channel(exact=True), mechanism.sizes
     whole = largest_ratio(channel, sizes)
     assert whole == mechanism.implemented_ratio()
@@ -114,7 +114,8 @@ def worst_p_value(mechanism: Any, keys: Any, laws: Any, rng: Any, n: int) -> flo
 def aggregates_agree(mechanism: Any, held: NDArray[np.int64], drawn: NDArray[np.int64], states: NDArray[Any]) -> bool:
     """Whether drawn aggregates[draws, state] have the mean and covariance of contributors held[record].
 
-    `states[o]` is what output o adds. Two-sided z, Bonferroni over all means and covariances.
+    `states[o]` is the contribution of output o. The test is two-sided z, with Bonferroni over all means and
+    covariances.
     """
     mean, covariance = 0.0, 0.0
     for count, law in zip(held, mechanism.channel(), strict=True):

@@ -46,7 +46,7 @@ def test_few_records_get_the_fakes_and_reports_of_many(sizes: tuple[int, ...], n
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_the_whole_record_ratio_is_that_of_the_sampled_attribute(epsilon: float) -> None:
-    """Fakes dilute nothing between records that differ everywhere, whatever the sizes."""
+    """Fakes give no protection between records that differ everywhere, for all sizes."""
     for sizes in ((2, 2), (2, 3), (3, 3), (2, 2, 2), (2, 3, 2)):
         ratio = largest_ratio(RSFD(sizes, epsilon).channel(exact=True), sizes)
         assert abs(float(log(ratio)) - epsilon) < 1e-12 * max(1.0, epsilon)

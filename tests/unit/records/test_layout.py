@@ -1,4 +1,4 @@
-"""Columns and bits of every attribute."""
+"""Columns and bits of all attributes."""
 
 from __future__ import annotations
 

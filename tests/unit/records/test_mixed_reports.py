@@ -1,4 +1,4 @@
-"""Adaptive SMP: every attribute by the oracle that suits its size, in one honest batch type."""
+"""Adaptive SMP: each attribute with the oracle for its size, in one type of batch."""
 
 from __future__ import annotations
 

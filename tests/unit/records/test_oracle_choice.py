@@ -1,4 +1,4 @@
-"""The oracle of each attribute: the one of least error."""
+"""The oracle with the least error for each attribute."""
 
 from __future__ import annotations
 

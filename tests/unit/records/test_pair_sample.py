@@ -1,4 +1,4 @@
-"""PairSample: what a report is made of, exactly, and the guarantee that follows."""
+"""PairSample: the exact construction of a report, and its guarantee."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ SETTINGS = [
 
 
 class Words:
-    """A source that gives listed words and counts them."""
+    """A source that returns listed words and counts them."""
 
     def __init__(self, words: list[int]) -> None:
         self.left = list(words)
 
     def fill(self, words: NDArray[np.uint64]) -> None:
-        """Give the next ones."""
+        """Fill an array with the next words."""
         words[:] = np.array(self.left[: words.size], dtype=np.uint64).reshape(words.shape)
         del self.left[: words.size]
 

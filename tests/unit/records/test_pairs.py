@@ -69,7 +69,7 @@ def test_the_noise_of_an_interaction_is_that_of_centred_reports() -> None:
 
 
 def test_tables_that_are_simulated_one_by_one_are_seen() -> None:
-    """Mutant: every pair's table drawn on its own. Tables of overlapping pairs share reports, so they co-vary."""
+    """Mutant: each pair's table is drawn alone. Tables of overlapping pairs share reports, so that they covary."""
     pairs, every, held = SPLPairs((2, 2, 2), 1.0), records((2, 2, 2)), np.arange(10, 18) * 9
     outputs, rng = pairs.outputs(), SimulationRandomness(1)
     states = np.array([pairs.aggregate(outputs[o : o + 1]).counts for o in range(8)], dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Codes drawn from a prior: its thresholds, and the law of the codes."""
+"""Codes drawn from a prior: its thresholds, and the codes' distribution."""
 
 from __future__ import annotations
 

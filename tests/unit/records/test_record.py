@@ -1,4 +1,4 @@
-"""What all record mechanisms share: their base is abstract or final, and its members agree with each other."""
+"""Shared parts of all record mechanisms: their base is abstract or final, and its members agree with each other."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_every_record_mechanism_is_here() -> None:
 
 @pytest.mark.parametrize("name", BUILT)
 def test_the_collector_sees_the_attribute_or_not(name: str) -> None:
-    """What reports say of an attribute is a batch of its oracle's reports, of all of them if it is hidden."""
+    """Reports on an attribute form a batch of its oracle's reports; if the attribute is hidden, all reports do."""
     mechanism: Any = BUILT[name]
     reports = mechanism.randomize(np.array(records(SIZES) * 50), SimulationRandomness(3))
     told = mechanism.reported_attribute(reports)

@@ -1,4 +1,4 @@
-"""Tables of PairSample: unbiased and covariances by enumeration, consistent margins, and mutants that die."""
+"""Tables of PairSample: unbiased, covariances by enumeration, consistent margins, and mutants that must fail."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_known_answers() -> None:
 def drawn(
     sizes: tuple[int, ...], singles: str, n: int = 4000, epsilon: float = 1.0
 ) -> tuple[PairSample, SampledTables]:
-    """Return the tables of contributors whose answers follow each other."""
+    """Return the tables of contributors with dependent answers."""
     mechanism, rng = PairSample(sizes, epsilon, singles), SimulationRandomness(8)
     first = rng.generator.integers(0, 6, n)
     noise = rng.generator.integers(0, 2, (n, len(sizes)))
@@ -225,7 +225,7 @@ def expectation(margins: type[Margins]) -> tuple[Floats, Floats]:
 
 
 class ReadingMargins(Margins):
-    """The mutant: weights that read the answers."""
+    """Mutant: weights depend on the answers."""
 
     @cached_property
     def _weighted(self) -> list[tuple[dict[tuple[int, ...], float], float]]:
@@ -326,7 +326,7 @@ def test_linear_questions_of_an_attribute_take_the_margins_covariance(means: tup
 
 
 def test_a_liar_moves_an_attribute_by_the_lever_of_the_best_choice() -> None:
-    """By enumeration of crafted reports: what one adds to the average margin, in units of 1/n."""
+    """By enumeration of crafted reports: the effect of one report on the average margin, in units of 1/n."""
     mechanism, n = PairSample((2, 3, 2), 1.0, "0.25"), 10_000
     weights = {part.attributes: (weight, number) for part, weight, number in mechanism._weighted(1, n)}
     outputs, moves = mechanism.outputs(), []

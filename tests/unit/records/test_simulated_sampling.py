@@ -1,4 +1,4 @@
-"""Who samples what in a rehearsal: drawn record by record, or contributor by contributor where that is cheaper."""
+"""Sampling in a rehearsal: drawn record by record, or contributor by contributor if that is cheaper."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ MECHANISMS: dict[str, Callable[[], Any]] = {
 
 
 class OneByOne:
-    """A mechanism whose rehearsals are told of every contributor in a row of their own: fewer than there are choices.
+    """A mechanism whose rehearsals have one row per contributor: fewer than there are choices.
 
     Parameters
     ----------
     mechanism : RecordMechanism
-        That is held to its law.
+        Mechanism to compare with.
     """
 
     def __init__(self, mechanism: Any) -> None:

@@ -1,4 +1,4 @@
-"""Cross tables to be told."""
+"""Cross tables for reports."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from deniable.planning.default import collection
 
 
 def summary(n: int, strength: float, epsilon: float = 3.0) -> CrosstabSummary:
-    """Two teams of whom one is more content, by `strength`, and a question that nothing follows."""
+    """Two teams, one of which is more content, by `strength`; and a question that is independent of both."""
     schema = Schema(
         (Attribute("team", ("sales", "labs")), Attribute("content", ("yes", "no")), Attribute("coin", ("a", "b")))
     )

@@ -1,4 +1,4 @@
-"""What a page and its picture hold: its charts, and everything that is written in it."""
+"""Content of a page and its picture: its charts, and all texts in it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from deniable.report.parts.interval_chart import IntervalChart
 
 
 def page_of(part: Part) -> Page:
-    """A page that has a part and nothing else."""
+    """Return a page with one part only."""
     return Page("page", (), (Section("section", (part,)),))
 
 
@@ -44,7 +44,7 @@ def panels(figure: Figure) -> list[Axes]:
 
 
 def written(figure: Figure) -> list[Text]:
-    """Every text of a picture that is shown: words from above, then keys, then numbers, ticks and labels of charts."""
+    """Return all visible texts of a picture: words from above, then keys, then numbers, ticks and labels of charts."""
     found = [text for axes in figure.axes if not axes.axison for text in axes.texts]
     found += [text for part in figure.findobj(lambda one: hasattr(one, "legends")) for text in _key(part)]
     for axes in [each for panel in panels(figure) for each in (panel, *panel.child_axes)]:
@@ -58,12 +58,12 @@ def _key(part: object) -> list[Text]:
 
 
 def texts(figure: Figure) -> list[str]:
-    """Everything written in a picture."""
+    """Return all texts in a picture."""
     return [text.get_text() for text in written(figure)]
 
 
 def assert_nothing_overlaps(figure: Figure, least: int) -> None:
-    """Every one of more than so many texts is inside the picture and stands alone."""
+    """Assert that there are more than this many texts, all inside the picture and without overlap."""
     canvas: Any = FigureCanvasAgg(figure)
     canvas.draw()
     boxes = [(text.get_text(), text.get_window_extent(canvas.get_renderer())) for text in written(figure)]

@@ -1,4 +1,4 @@
-"""Records whose attributes depend on each other."""
+"""Records with dependent attributes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def schema_of(names: tuple[str, ...], k: int = 2) -> Schema:
 
 
 def chain(d: int, n: int = 4000, seed: int = 1, k: int = 2) -> NDArray[np.int64]:
-    """Records in which every attribute depends on the one before."""
+    """Return records in which each attribute depends on the one before."""
     generator = np.random.default_rng(seed)
     columns = [generator.integers(0, k, n)]
     for _ in range(d - 1):
@@ -40,7 +40,7 @@ def printed(result: LeakageSummary | Budgets, width: int = 80) -> str:
 
 
 def correlated() -> NDArray[np.int64]:
-    """Two attributes and, mostly, their exclusive or: totals exceed the additive figure."""
+    """Return two attributes and, mostly, their exclusive or: totals exceed the additive figure."""
     generator = np.random.default_rng(7)
     a, b = generator.integers(0, 2, (2, 6000))
     c = np.where(generator.random(6000) < 0.9, a ^ b, a)

@@ -1,4 +1,4 @@
-"""What a page about two answers says: sentences that follow from the numbers, also where there are none."""
+"""A page about two questions: its sentences follow from the numbers, also if there are no numbers."""
 
 from __future__ import annotations
 

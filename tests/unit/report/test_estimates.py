@@ -1,4 +1,4 @@
-"""Tables, pictures and pages: what they say, and that nothing in a label can break them."""
+"""Tables, pictures and pages: their content, and that no label can break them."""
 
 from __future__ import annotations
 
@@ -266,7 +266,7 @@ def test_large_domains_list_the_largest_estimates() -> None:
 
 
 def test_a_number_is_no_part_of_a_heading_from_right_to_left() -> None:
-    """Beside it, it would change sides."""
+    """A number next to it would change sides."""
     summary = summary_of(estimate([0.3, 0.7], labels=("yes", "no"), attribute="\u05d0"), n=2000)
     (heading,) = [text for text in texts(draw(estimate_page(summary))) if "\u05d0" in text]
     assert heading == "\u05d0"

@@ -1,4 +1,4 @@
-"""HTML pages: well formed, self-contained, and nothing in a label can break them."""
+"""HTML pages: well formed, self-contained, and safe against all labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leakage as tables, pictures and pages: what they say, that nothing breaks them, and what they never say."""
+"""Leakage as tables, pictures and pages: their content, their robustness, and statements that they must not make."""
 
 from __future__ import annotations
 
@@ -427,7 +427,7 @@ def test_the_page_says_of_every_cell_what_it_means() -> None:
 
 @functools.cache
 def additive_outputs() -> dict[str, str]:
-    """Every rendered output that the additive figure occurs in, or might."""
+    """Return all rendered outputs that contain the additive figure, or might."""
     schema = schema_of(("a", "b", "c"))
     summaries = [
         summarize(correlated(), schema, 1.0, source="x.csv", release="by any", target=target) for target in (None, "c")
@@ -487,7 +487,7 @@ def test_the_additive_criterion_warns_in_every_output() -> None:
 
 
 def numbers(value: Any, path: str = "") -> dict[str, float]:
-    """Every number in JSON data, by its path."""
+    """Return all numbers in JSON data, by path."""
     if isinstance(value, dict):
         return {k: v for key, item in value.items() for k, v in numbers(item, f"{path}/{key}").items()}
     if isinstance(value, list):

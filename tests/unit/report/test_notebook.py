@@ -1,4 +1,4 @@
-"""What people see without asking for a page: short texts, a picture, labels in and out, tables of any library."""
+"""Objects shown without a page: short texts, a picture, labels in and out, tables of any library."""
 
 from __future__ import annotations
 

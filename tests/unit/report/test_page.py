@@ -1,4 +1,4 @@
-"""Pages: words that are shortened, and axes."""
+"""Pages: shortened words, and axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures: pages, panels, and where numbers are drawn."""
+"""Pictures: pages, panels, and places of numbers."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_long_picture_is_paged_and_every_page_has_the_promise(
 def test_without_a_matplotlib_that_can_the_extra_is_named(
     version: tuple[object, ...] | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """An older one draws letters that run from right to left in the wrong order."""
+    """Older versions draw right-to-left letters in the wrong order."""
     page = estimate_page(summary_of(estimate([0.6, 0.4])))
     if version is None:
         monkeypatch.setitem(sys.modules, "matplotlib", None)

@@ -1,4 +1,4 @@
-"""Attributes of every kind."""
+"""Attributes of all kinds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NUMBERS = st.floats(-1e15, 1e15, allow_nan=False).map(lambda value: round(value,
 
 @st.composite
 def attributes(draw: st.DrawFn) -> Attribute:
-    """Any attribute but open text, of any kind, with any key."""
+    """Any attribute except open text, of any kind, with any key."""
     name, title = draw(st.text(min_size=1, max_size=6)), draw(st.text(max_size=3))
     kind = draw(st.sampled_from(["categories", "ordered", "numeric", "multiple"]))
     labels = draw(st.lists(LABELS.filter(bool), min_size=4, max_size=6, unique=True))

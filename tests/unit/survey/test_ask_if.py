@@ -1,4 +1,4 @@
-"""Questions that not everyone is asked: reported like any answer, so that their absence tells no more than epsilon."""
+"""Questions for some people only: all report them alike, so that their absence reveals no more than epsilon."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ANSWERS: dict[str, list[Any]] = {
 
 
 def test_whoever_is_not_asked_has_the_declared_code_whatever_stands_in_the_table() -> None:
-    """Also one whose condition is itself not asked, a number, of which no coin is left, and boxes."""
+    """Also if the condition itself was not asked, for a number (without random rounding), and for options."""
     codes = SCHEMA.encode(ANSWERS, SimulationRandomness(1))
     assert codes.tolist() == [[0, 1, 1, 1, 0, 0], [1, 2, 3, 0, 0, 1], [0, 2, 3, 0, 0, 1], [1, 2, 3, 0, 0, 1]]
     emptied = {name: [row if i == 0 else None for i, row in enumerate(rows)] for name, rows in ANSWERS.items()}
@@ -85,7 +85,7 @@ def test_a_question_that_not_everyone_is_asked_needs_a_category_for_the_others()
 
 
 def test_no_message_tells_who_is_asked() -> None:
-    """An answer that cannot be read says the same of its row, whether the row is asked or not."""
+    """An unreadable answer gives the same message whether the row is asked or not."""
     said = []
     for smoker in ("yes", "no"):
         with pytest.raises(UnknownCategoryError) as caught:
@@ -97,7 +97,7 @@ def test_no_message_tells_who_is_asked() -> None:
 
 @pytest.mark.parametrize("mechanism", [SPL, SMP])
 def test_a_report_of_an_unasked_question_is_that_of_the_declared_value(mechanism: Any) -> None:
-    """From the same random words the same bytes, for every row: so its law is exactly that of the declared value."""
+    """The same random words give the same bytes for all rows, so that the distribution is the declared value's."""
     collection = Collection(SCHEMA, mechanism(SCHEMA.sizes, 2.0))
     for seed in range(20):
         rows = 1 + seed % 4
@@ -116,7 +116,7 @@ def test_a_report_of_an_unasked_question_is_that_of_the_declared_value(mechanism
 
 
 def test_the_guarantee_is_about_the_whole_record_with_its_branch() -> None:
-    """Every record that can be reached, against every other, over all reports, in exact numbers."""
+    """All reachable records, in all pairs, over all reports, in exact numbers."""
     schema = Schema((SMOKER, MUCH))
     epsilon = 2.0
     split = [GRR(k=size, epsilon=epsilon / 2).channel(exact=True) for size in schema.sizes]

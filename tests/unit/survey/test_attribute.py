@@ -1,4 +1,4 @@
-"""Attributes: their documents, every key, and what is refused."""
+"""Attributes: their documents, all keys, and refusals."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_every_schema_comes_back_from_its_document(drawn: list[Attribute]) -> No
 
 
 def test_ids_of_documents_without_the_new_keys_are_what_they_were(tmp_path: Path) -> None:
-    """Recorded before there were kinds."""
+    """The ids were recorded before there were kinds."""
 
     def of(*attributes: Attribute, mechanism: Any = None) -> str:
         schema = Schema(attributes)

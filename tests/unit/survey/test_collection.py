@@ -1,4 +1,4 @@
-"""Collection: schema, mechanism and version belong together, and their id says so."""
+"""Collections: schema, mechanism and version belong together, and determine the id."""
 
 from __future__ import annotations
 
@@ -303,7 +303,7 @@ def test_a_guarantee_that_is_not_the_mechanisms_is_refused(path: tuple[str | int
 
 
 def test_the_wording_of_a_guarantee_may_change_and_is_never_shown() -> None:
-    """Words are no part of the id, so anybody can edit them: a file with other words loads, and ours are shown."""
+    """Words are not part of the id, so that anyone can edit them: such a file loads, and our words are shown."""
     document = json.loads(ONE.to_json())
     guarantee = document["guarantee"]
     guarantee["text"] = ["epsilon = 0.001"]
@@ -424,7 +424,7 @@ def test_open_text_has_no_categories() -> None:
 
 
 def test_a_collection_of_one_phase_before_is_written_as_ever() -> None:
-    """`earlier` changes neither file nor id where it is empty, and is kept where it is not."""
+    """An empty `earlier` changes neither file nor id; otherwise it is kept."""
     one = replace(ONE, learned_from=LearnedFrom("ab", "cd", 7))
     assert json.loads(one.to_json())["learned_from"] == {"collection": "ab", "aggregate": "cd", "contributors": 7}
     several = replace(ONE, learned_from=LearnedFrom("ab", "cd", 7, ("ef", "01")))

@@ -1,4 +1,4 @@
-"""Numbers as people write them: what a cell means, what decides it, and the question where nothing does."""
+"""Numbers as people write them: the meaning of a cell, its evidence, and the question if there is none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A draft schema: what it takes from the answers, what it leaves out, and what it warns of."""
+"""Draft schemas: what they take from the answers, what they leave out, and their warnings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ N = 200
 def _remarks(
     table: pa.Table, name: str, max_categories: int = 50, kinds: bool = True
 ) -> tuple[Attribute | None, list[str]]:
-    """Draft one column beside one that is always fit."""
+    """Draft one column beside a column that is always usable."""
     column = table.column(name).combine_chunks()
     fit = pa.array(["x", "y"] * (len(column) // 2 + 1)).slice(0, len(column))
     draft = draft_schema(pa.table({name: column, "fit": fit}), max_categories, kinds=kinds)

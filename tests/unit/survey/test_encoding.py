@@ -1,4 +1,4 @@
-"""Answers to codes and back: which answer is which category, and which is none."""
+"""From answers to codes and back: the category of each answer, and answers without a category."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_exact_text_goes_before_equal_number() -> None:
 
 @pytest.mark.parametrize("text", ["01234", "1.234e3", "+1234", "1234.", "1 2 3 4", "١٢٣٤", "0x4d2"])
 def test_only_plain_decimals_are_read_as_numbers(text: str) -> None:
-    """A postcode with a leading zero is not the postcode without."""
+    """A postcode with a leading zero differs from the number without it."""
     message = _message(Attribute("postcode", ("1234", "5678")), ["5678", text], UnknownCategoryError)
     assert "in row 2: the schema has “1234”, “5678”; " in message
 
@@ -210,7 +210,7 @@ def test_an_answer_that_is_no_number_is_unknown() -> None:
     ids=["edges", "edges and other", "numeric", "categories", "text"],
 )
 def test_a_duration_is_no_number(attribute: Attribute, unit: str) -> None:
-    """One minute is 60 or 60000000000, as the column's type has it: nobody can say which was asked."""
+    """One minute is 60 or 60000000000, by the column's type; the question does not say which."""
     minutes = pa.array([60, 1], pa.duration("s")).cast(pa.duration(unit))
     with pytest.raises(InvalidInputError) as caught:
         Schema((attribute,)).encode({"x": minutes}, SimulationRandomness(1))
@@ -243,7 +243,7 @@ DESTROYED = [
 
 @pytest.mark.parametrize(("attribute", "answers", "advice"), DESTROYED)
 def test_no_advice_destroys_answers(attribute: Attribute, answers: list[Any], advice: str) -> None:
-    """To accept whatever is unknown turns a column of European numbers, or of another spelling, into one word."""
+    """Accepting all unknown answers makes one word of a column of European numbers, or of another spelling."""
     with pytest.raises(InvalidInputError) as caught:
         Schema((attribute,)).encode({"x": answers}, SimulationRandomness(1))
     assert advice in str(caught.value)

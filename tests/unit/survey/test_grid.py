@@ -1,4 +1,4 @@
-"""Rounding numbers to a public grid at random: the law in exact numbers, the words, and mutants that die."""
+"""Random rounding of numbers to a public grid: exact distribution, words, and mutants that must fail."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Law = Callable[[Grid, Number], Cell | None]
 
 
 class Recorded:
-    """Words that are written down; counts how often words were asked for."""
+    """Recorded words, and the number of requests."""
 
     def __init__(self, *words: int) -> None:
         self.words, self.requests = list(words), 0
@@ -46,7 +46,7 @@ class Recorded:
 
 
 def _answers(grid: Grid) -> Iterator[Fraction]:
-    """Decimals all over the range: its ends, near its points, and in between."""
+    """Yield decimals from the whole range: its ends, near its points, and between."""
     low, high = (Fraction(Decimal(repr(end))) for end in grid.ends)
     for parts in (10, 64, 999):
         for i in range(parts + 1):
@@ -63,7 +63,7 @@ def _number(value: Fraction) -> Number:
 
 
 def unbiased(law: Law) -> bool:
-    """Whether the expected point is the answer, exactly, or less than 2^-64 steps below it: never above."""
+    """Return whether the expected point equals the answer, or is less than 2^-64 steps below it, never above."""
     for grid in GRIDS:
         step = grid.points[1] - grid.points[0]
         for value in _answers(grid):

@@ -1,4 +1,4 @@
-"""What is said of a question before anybody answers it."""
+"""Statements about a question before people answer it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kinds of questions: what an attribute of each is, its JSON, and how it becomes columns of the record."""
+"""Kinds of questions: an attribute of each kind, its JSON, and its columns in the record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files as people have them: what is drafted from each, and that the draft reads the file it came from."""
+"""Files as people have them: the draft from each file, and that the draft can read the file."""
 
 from __future__ import annotations
 

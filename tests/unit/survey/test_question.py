@@ -1,4 +1,4 @@
-"""What a kind is given is a question, and it needs nothing of an attribute beyond that."""
+"""Kinds get a question, and use nothing else of an attribute."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from deniable.survey.texts import TextCodes
 
 @dataclass(frozen=True)
 class Bare(Question):
-    """A question with the keys of an attribute, and nothing else that attributes have."""
+    """A question with the keys of an attribute, and no other members of attributes."""
 
     @property
     def labels(self) -> tuple[str, ...]:

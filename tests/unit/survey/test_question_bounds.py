@@ -1,4 +1,4 @@
-"""What is guaranteed about a whole question of several answers, held to the enumerated law of the reports."""
+"""Guarantees about a whole multiple-choice question, against the enumerated distribution of the reports."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ BOXES = (1, 2, 3)
 
 
 def enumerated(found: Any, columns: tuple[int, ...]) -> Fraction:
-    """The largest likelihood ratio of two records that differ in these columns only, over all reports."""
+    """Return the largest likelihood ratio of two records that differ only in these columns, over all reports."""
     channel = found.channel(exact=True)
     records = list(itertools.product(*map(range, found.sizes)))
     others = [j for j in range(len(found.sizes)) if j not in columns]
@@ -47,7 +47,7 @@ def enumerated(found: Any, columns: tuple[int, ...]) -> Fraction:
 @pytest.mark.parametrize("epsilon", ["1", "0.7", "3"])
 @pytest.mark.parametrize("oracle", ["GRR", "OUE"])
 def test_all_boxes_of_a_question_have_their_shares_together_under_spl(oracle: str, epsilon: str) -> None:
-    """m of d boxes: exactly m/d of the whole epsilon, three times what is said about one box."""
+    """m of d options: exactly m/d of the whole epsilon, three times the bound for one option."""
     sizes = (2, 2, 2) if oracle == "OUE" else (3, 2, 2, 2)
     spl, columns = SPL(sizes=sizes, epsilon=Fraction(epsilon), oracle=oracle), (0, 1) if oracle == "OUE" else BOXES
     bound = spl.privacy().question("devices", columns)

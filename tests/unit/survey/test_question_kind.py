@@ -1,4 +1,4 @@
-"""One table of kinds in two languages, and no other module that knows a kind by its name."""
+"""One table of kinds in two languages; no other module knows a kind by its name."""
 
 from __future__ import annotations
 

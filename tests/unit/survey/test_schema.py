@@ -1,4 +1,4 @@
-"""Schema and Attribute: what is public about a record, and as JSON."""
+"""Schema and Attribute: the public part of a record, also as JSON."""
 
 from __future__ import annotations
 

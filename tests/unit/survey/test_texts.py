@@ -1,4 +1,4 @@
-"""Texts that are looked up in long columns have the codes that they have in short ones, or none at all."""
+"""Texts in long columns get the same codes as in short columns, or no code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The empirical auditor: it finds what is planted, rarely accuses the innocent, and says what it needs."""
+"""The empirical auditor: it finds planted faults, rarely accuses correct clients, and states its requirements."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from deniable.research.baselines import SHE, THE, Exponential
 
 
 class Honest:
-    """Somebody else's client: no k, no epsilon, only randomize."""
+    """A client of another package: no k, no epsilon, only randomize."""
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
@@ -47,7 +47,7 @@ class Truthful:
 
 
 class ForgetsOneBit:
-    """OUE that never clears the contributor's own bit: epsilon is infinite, and no 0 is ever reported there."""
+    """OUE that never clears the contributor's own bit: epsilon is infinite, and that bit is never 0."""
 
     def randomize(self, inputs: NDArray[np.int64], rng: Randomness) -> NDArray[np.uint8]:
         bits = OUE(4, 1.0).randomize(inputs, rng)
@@ -106,7 +106,7 @@ def test_rappor_is_audited_for_one_report() -> None:
 
 
 def test_the_power_is_what_the_sample_size_promises() -> None:
-    """At power .95, fewer than 85 of 100 findings have probability 3e-5."""
+    """At power .95, fewer than 85 findings in 100 have probability 3e-5."""
     found = sum(audit(GRR(2, 1.3), 1.0, rng=SimulationRandomness(seed)).exceeds_claim for seed in range(100))
     assert stats.binom.cdf(84, 100, 0.95) < 1e-4
     assert found >= 85
@@ -121,7 +121,7 @@ def _accusations() -> int:
 
 
 def test_a_correct_mechanism_is_rarely_accused() -> None:
-    """A single accusation has probability at most alpha = .01: more than 8 in 200 runs, at most 2.2e-4."""
+    """One accusation has at most probability alpha = .01: more than 8 in 200 runs, at most 2.2e-4."""
     assert stats.binom.sf(8, 200, 0.01) < 2.2e-4
     assert _accusations() <= 8
 

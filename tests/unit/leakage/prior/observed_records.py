@@ -1,4 +1,4 @@
-"""Records that a prior is read from."""
+"""Records from which a prior is computed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def _records(seed: int = 1, n: int = 400) -> np.ndarray[Any, Any]:
-    """Four attributes in domains (2, 3, 4, 2): the third never takes its value 1, the last is constant."""
+    """Return four attributes in domains (2, 3, 4, 2): the third never has the value 1, and the last is constant."""
     generator = np.random.default_rng(seed)
     first = generator.integers(0, 2, n)
     second = np.where(generator.random(n) < 0.7, first, generator.integers(0, 3, n))

@@ -1,4 +1,4 @@
-"""Distributions and channels: columns that are merged."""
+"""Distributions and channels: merged columns."""
 
 from __future__ import annotations
 

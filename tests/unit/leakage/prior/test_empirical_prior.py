@@ -1,4 +1,4 @@
-"""Leakage from data: missing values that are named, pairwise figures, and bounds where joints are too large."""
+"""Leakage from data: named missing values, pairwise figures, and bounds when joint distributions are too large."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from tests.unit.leakage.prior.observed_records import NAMES, SIZES, _records
 
 
 def test_without_epsilon_only_reveals_count() -> None:
-    """The exclusive or again, epsilon 0: the pairs have delta 0, and both others revealed tell everything."""
+    """The exclusive or at epsilon 0: the pairs have delta 0, but the other two together reveal everything."""
     xor = np.zeros((2, 2, 2))
     xor[0, 0, 0] = xor[0, 1, 1] = xor[1, 0, 1] = xor[1, 1, 0] = 0.25
     found = worst_deltas(xor, (2, 2, 2), [0.0] * 3, [0.1] * 3, [0.0] * 3)

@@ -1,4 +1,4 @@
-"""Rare categories: where they decide a leakage, and what merging them leaves."""
+"""Rare categories: leakage that they decide, and leakage after merging them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCHEMA = Schema((Attribute("country", ("fr", "de", "lu", "li")), Attribute("smok
 ROWS = np.repeat(
     [[0, 0], [0, 1], [1, 0], [1, 1], [2, 0], [2, 1], [3, 0], [3, 1]], [240, 240, 240, 240, 19, 1, 1, 19], axis=0
 )
-"""Smoking says nothing about the two large countries, and nearly everything about the two small ones."""
+"""Smoking is independent of the two large countries, and nearly determined by the two small ones."""
 
 
 def test_the_warning_names_both_figures() -> None:

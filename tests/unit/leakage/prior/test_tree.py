@@ -1,4 +1,4 @@
-"""Tree priors: the tree learned, the joint it stands for, and totals against the exact ones of that joint."""
+"""Tree priors: the learned tree, its joint distribution, and totals against the exact totals of this distribution."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_the_learned_tree_is_the_likeliest() -> None:
     counts = PairCounts.of(records.astype(np.uint8), (2,) * 5)
 
     def information(i: int, j: int) -> float:
-        """From the definition, with a loop over cells."""
+        """Compute the information from its definition, with a loop over cells."""
         total = 0.0
         for a, b in itertools.product((0, 1), repeat=2):
             both = float(np.mean((records[:, i] == a) & (records[:, j] == b)))

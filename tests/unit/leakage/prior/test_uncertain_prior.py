@@ -1,4 +1,4 @@
-"""Ranges of leakage where the joint distribution is known from few records or from reports."""
+"""Ranges of leakage if the joint distribution is known only from few records or from reports."""
 
 from __future__ import annotations
 

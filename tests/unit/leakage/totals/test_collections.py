@@ -1,4 +1,4 @@
-"""What one report of a record mechanism says about one attribute, against the whole channel written out."""
+"""Information of a record mechanism's report about one attribute, against the whole channel written out."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MECHANISMS: tuple[Sampling, ...] = (
 
 
 def table(seed: int, n: int = 300) -> NDArray[np.int64]:
-    """Correlated records; every category occurs."""
+    """Correlated records in which each category occurs."""
     generator = np.random.default_rng(seed)
     first = generator.integers(0, 2, n)
     second = np.where(generator.random(n) < 0.6, 2 * first, generator.integers(0, 3, n))
@@ -45,7 +45,7 @@ def table(seed: int, n: int = 300) -> NDArray[np.int64]:
 
 
 def by_enumeration(records: NDArray[np.int64], mechanism: Any, i: int) -> float:
-    """ln of the largest ratio of P(report | x_i), from the mechanism's own channel over all records."""
+    """Return the log of the largest ratio of P(report | x_i), from the mechanism's own channel over all records."""
     channel = mechanism.channel()
     weights: dict[tuple[int, ...], int] = {}
     for record in records.tolist():
@@ -82,7 +82,7 @@ def test_unseen_categories_and_constant_attributes(mechanism: Sampling) -> None:
 
 @pytest.mark.parametrize("mechanism", MECHANISMS[4:], ids=repr)
 def test_parts_equal_the_marginal_channel(mechanism: RSFD | RSRFD) -> None:
-    """What the part about j alone says: outputs that agree in it are added up."""
+    """The part about j alone: outputs with equal parts are summed."""
     records, channel = table(5), mechanism.channel()
     leakage = sampled_leakage(records, mechanism)
     outputs = mechanism.outputs()
@@ -102,7 +102,7 @@ def test_parts_equal_the_marginal_channel(mechanism: RSFD | RSRFD) -> None:
 
 
 def test_a_pair_tells_most_of_all_or_another_one() -> None:
-    """One pair is reported: the total is that of the pair that tells most, with the attribute in it or without."""
+    """One pair is reported: the total is that of the pair with the most information, with or without the attribute."""
     for seed in (1, 2):
         leakage = sampled_leakage(table(seed), PairSample(sizes=SIZES, epsilon=1.0))
         totals = [total.epsilon for total in leakage.totals]

@@ -1,4 +1,4 @@
-"""Deltas of totals: against every mechanism that a linear programme can find, and against the paper's sums."""
+"""Deltas of totals: against all mechanisms that a linear programme can find, and against the paper's sums."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ TIE = 1e-9
 
 
 def _rays(k: int, bound: float) -> list[Floats]:
-    """Return the likelihood vectors that some worst (epsilon, delta)-LDP mechanism over k values is made of.
+    """Return the likelihood vectors of which some worst (epsilon, delta)-LDP mechanism over k values is composed.
 
-    The positive parts of a(u) - e^epsilon a(v), which delta bounds, are linear on each cell between the planes a(u) =
-    e^epsilon a(v). What a report says is convex, so that a vector inside a cell can be replaced by the cell's extreme
-    rays: entries are 0, or linked with each other by factors of e^epsilon.
+    Delta bounds the positive parts of a(u) - e^epsilon a(v). These are linear on each cell between the planes a(u) =
+    e^epsilon a(v). The information of a report is convex, so that a vector inside a cell can be replaced by the cell's
+    extreme rays. Their entries are 0, or related to each other by factors of e^epsilon.
     """
     found = set()
     for powers in itertools.product((None, *range(k)), repeat=k):
@@ -68,7 +68,7 @@ def test_delta_of_one_release_is_exact_by_enumeration(k: int) -> None:
 
 @pytest.mark.parametrize("sizes", [(2, 2), (3, 2), (2, 3), (3, 4), (4, 4)])
 def test_delta_of_a_total_is_exact_by_enumeration(sizes: tuple[int, int]) -> None:
-    """Two attributes: no mechanism for the other one makes the delta larger, and the one with reveals attains it."""
+    """Two attributes: no mechanism for the other one has a larger delta, and the one with reveals attains it."""
     generator = np.random.default_rng(sizes)
     joint = random_joint(generator, sizes)
     own, other, delta = 0.7, 1.1, 0.02
@@ -120,7 +120,7 @@ def test_no_release_exceeds_the_delta_of_a_total(seed: int, sizes: list[int]) ->
 
 
 def test_what_no_prior_excludes_is_attained() -> None:
-    """Copies of one bit: the epsilons add up, and 1 - prod(1 - delta) is what some release comes to."""
+    """Copies of one bit: the epsilons add up, and some release attains 1 - prod(1 - delta)."""
     joint = np.zeros((2, 2, 2))
     joint[0, 0, 0] = joint[1, 1, 1] = 0.5
     found = total_delta(joint, [revealing_channel(2, 0.5, 0.1)] * 3, 1.5)

@@ -1,4 +1,4 @@
-"""Totals along a tree: many attributes, zeros, and an assumption that is said."""
+"""Totals along a tree: many attributes, zeros, and a stated assumption."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far counts of a sketch lie from their law."""
+"""Distance of a sketch's counts from their distribution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sketches at every epsilon: what can be constructed can be added up, and what cannot is refused by name."""
+"""Sketches at all epsilons: reports of constructed sketches can be summed, other sketches are refused by name."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from deniable.research.families.linear import prime_powers
 DOMAINS = (2, 3, 300, 65_536)
 EPSILONS = (1e-6, 0.01, 0.5, 1, 2, 4, 6, 8, 9, 10, 11, 14, 17, 20, 22, 22.5, 26, 32)
 SMALL = 1 << 23
-"""Counters of a state that is added up for every setting."""
+"""Counters of a state that is summed for each setting."""
 SLOW = 1 << 13
-"""A transform over F_p takes seconds for primes beyond."""
+"""Primes above this number make a transform over F_p take seconds."""
 
 
 def _works(sketch: CountMeanSketch) -> None:
@@ -63,7 +63,7 @@ def test_named_sketches_can_be_added_up_or_are_refused(k: int) -> None:
 
 @pytest.mark.parametrize(("k", "epsilon"), [(300, 20.0), (65_536, 11.0)])
 def test_large_states_can_be_added_up_and_estimated(k: int, epsilon: float) -> None:
-    """These two could be constructed, and nothing could add up their reports."""
+    """These two could once be constructed, but their reports could not be summed."""
     sketch = CountMeanSketch(k, epsilon, family="spread")
     aggregate = sketch.aggregate(sketch.randomize(np.full(1000, 7), SimulationRandomness(2)))
     found = sketch.estimate(aggregate, queries=[7, 8]).frequencies
@@ -73,7 +73,7 @@ def test_large_states_can_be_added_up_and_estimated(k: int, epsilon: float) -> N
 
 @pytest.mark.parametrize("family", ["spread", "linear"])
 def test_the_number_of_cells_is_the_best_of_those_that_fit(family: str) -> None:
-    """By the printed variance, over every number of cells and not only those around the optimum."""
+    """By the printed variance, over all numbers of cells, not only those near the optimum."""
     admissible = [1 << bits for bits in range(1, 17)] if family == "spread" else list(prime_powers())
 
     def cost(m: int, k: int, epsilon: float) -> float:

@@ -1,4 +1,4 @@
-"""Unknown dictionaries: the search finds what is frequent, counts it without bias, and refuses nonsense."""
+"""Unknown dictionaries: the search finds frequent strings, counts them without bias, and refuses nonsense."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def _zipf_strings(n: int, words: int, seed: int) -> tuple[list[str], dict[str, f
 
 
 def test_recall_and_precision_on_zipf_strings() -> None:
-    """Everything above 6 standard errors is found; nothing below 2 is; intervals hold for all but a few.
+    """Strings above 6 standard errors are found; strings below 2 are not; nearly all intervals contain the truth.
 
-    A string at 6 standard errors misses one of 7 thresholds of 4 with probability below 7 x .023 (normal); the few
-    that lie so low must not all be missed: recall at least .9. A string below 2 is taken with probability .023.
+    A string at 6 standard errors misses one of 7 thresholds of 4 with probability below 7 x .023 (normal). Few strings
+    are that low, so that the recall must be at least .9. A string below 2 is taken with probability .023.
     """
     texts, truth = _zipf_strings(300_000, 5_000, seed=1)
     hunt = HeavyHitters(epsilon=4.0)
@@ -54,7 +54,7 @@ def test_recall_and_precision_on_zipf_strings() -> None:
 
 
 def test_the_search_begins_with_every_text_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Texts are filled up with zero bytes: nothing follows one. So 2^16 - 255 prefixes of two bytes are texts."""
+    """Texts are padded with zero bytes, which nothing follows. So 2^16 - 255 prefixes of two bytes are texts."""
     begun: list[NDArray[np.uint8]] = []
     honest = HeavyHitters._support
 
@@ -103,7 +103,7 @@ def test_folds_are_linear_and_differ_from_group_to_group() -> None:
 
 
 def test_a_string_that_shares_one_fold_with_a_heavy_one_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All contributors hold one string; with the agreement of the two folds removed, impostors appear."""
+    """All contributors hold one string; without the agreement of the two folds, impostors appear."""
     hunt = HeavyHitters(epsilon=6.0, max_bytes=4)
     aggregate = hunt.aggregate(hunt.randomize(["gold"] * 60_000, dn.SimulationRandomness(4)))
     assert hunt.estimate(aggregate).labels == ("gold",)
@@ -114,7 +114,7 @@ def test_a_string_that_shares_one_fold_with_a_heavy_one_is_not_found(monkeypatch
 
 
 def _narrow(hunt: HeavyHitters, rows: Any, group: int) -> NDArray[np.int64]:
-    """A fold to 5 bits for longer prefixes: strings share folds all the time."""
+    """Return a fold to 5 bits for longer prefixes, so that strings often share folds."""
     folded = np.zeros(len(rows), dtype=np.int64)
     for place, table in enumerate(hunt._tables[group]):
         folded ^= table[rows[:, place]]

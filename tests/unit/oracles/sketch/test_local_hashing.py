@@ -1,4 +1,4 @@
-"""OLH and BLH: sketches of a few cells."""
+"""OLH and BLH, which are sketches with few cells."""
 
 from __future__ import annotations
 

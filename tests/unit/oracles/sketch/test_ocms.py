@@ -50,7 +50,7 @@ def test_a_state_too_large_is_not_chosen() -> None:
 
 
 def test_small_domains_collide_less_than_one_in_m() -> None:
-    """With m >= k Spread is randomised response itself: no collisions, and less variance than any with them."""
+    """With m >= k, Spread is randomised response: no collisions, and a smaller variance than with any."""
     choice = ocms_choice(4, 2.0)
     assert choice.mechanism == CountMeanSketch(4, 2.0, 4, "spread")
     assert choice.options[0].excess < -0.2

@@ -1,4 +1,4 @@
-"""f* from a pilot: the exact law of the bound, and the price of one that does not hold."""
+"""f* from a pilot: the exact distribution of the bound, and the cost of a bound that fails."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SMALL = [
 
 
 def _pilots(mechanism: Any, n: int, shares: list[Fraction]) -> Iterator[tuple[Fraction, Aggregate]]:
-    """Yield every multiset of n reports with its exact probability, contributors being drawn with these shares."""
+    """Yield all multisets of n reports with their exact probabilities; contributors are drawn with these shares."""
     outputs = mechanism.outputs()
     columns = outputs if isinstance(outputs, tuple) else (outputs,)
     channel = mechanism.channel(exact=True)

@@ -1,4 +1,4 @@
-"""The laws of the mechanisms of a second phase, written from their definitions, and tables to test them with."""
+"""Distributions of second-phase mechanisms from their definitions, and tables to test them with."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Rows = tuple[tuple[float, ...], ...]
 
 
 def some_rows(rows: int, k: int, shift: int) -> Rows:
-    """Distributions without symmetry, none of them with a zero."""
+    """Return distributions without symmetry and without zeros."""
     weights = [[(3 * a + 5 * v + shift + a * v) % 7 + 1 for v in range(k)] for a in range(rows)]
     return tuple(tuple(weight / sum(row) for weight in row) for row in weights)
 
@@ -37,7 +37,7 @@ def some_pair_tables(sizes: Sequence[int]) -> tuple[tuple[Rows, ...], ...]:
 
 
 def random_rows(rows: int, k: int, random: np.random.Generator) -> Rows:
-    """Distributions of which some are certain and some have zeros."""
+    """Return distributions, some of them certain and some with zeros."""
     kind = random.integers(3)
     if kind == 0:
         return tuple(tuple(row) for row in np.eye(k)[random.integers(0, k, rows)].tolist())

@@ -1,4 +1,4 @@
-"""Phases as collections: what belongs together, and what is refused."""
+"""Phases as collections: matching phases, and refusals."""
 
 from __future__ import annotations
 

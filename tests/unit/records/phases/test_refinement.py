@@ -41,7 +41,7 @@ def test_the_first_refinement_is_learning() -> None:
 
 
 def test_later_rounds_learn_from_all_unbiased_estimates() -> None:
-    """By hand: marginals are the means by inverse variance at uniform frequencies, P follows."""
+    """By hand: marginals are means by inverse variance at uniform frequencies, and P follows from them."""
     rng = SimulationRandomness(2)
     first, again = _first(rng), _first(rng)
     second = CorrRR(SIZES, 2.0, some_matrix(2)).simulate_aggregate(EVERY, HELD, rng)
@@ -57,7 +57,7 @@ def test_later_rounds_learn_from_all_unbiased_estimates() -> None:
 
 
 def test_what_a_round_cannot_tell_is_not_learned_from_it() -> None:
-    """P = 1 everywhere shows only the mean of all marginals: that round is passed over."""
+    """P = 1 everywhere shows only the mean of all marginals: this round is skipped."""
     rng = SimulationRandomness(3)
     first = _first(rng)
     blind = CorrRR(SIZES, 2.0, constant(2, 1.0)).simulate_aggregate(EVERY, HELD, rng)
@@ -85,7 +85,7 @@ def test_more_rounds_learn_better() -> None:
 
 
 def test_weights_are_n_delta_squared() -> None:
-    """By hand, for debiased and unmixed; P has no part in the weights."""
+    """By hand, for debiased and unmixed estimates; the weights do not depend on P."""
     rng, sizes = SimulationRandomness(5), (2, 4)
     every = np.array(records(sizes))
     held = np.arange(10, 10 + len(every)) * 20

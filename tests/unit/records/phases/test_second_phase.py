@@ -1,4 +1,4 @@
-"""Every second phase is learned alike: ``cls.learn(aggregate, n2)``, from what ``cls.phase_one`` counts."""
+"""All second phases are learned in the same way: ``cls.learn(aggregate, n2)``, from counts of ``cls.phase_one``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SECOND_PHASES = second_phases()
 
 @pytest.mark.parametrize("name", SECOND_PHASES)
 def test_learning_is_a_pure_function_of_the_aggregate(name: str) -> None:
-    """Another object of the same numbers teaches the same; the parts combine; files keep what was learned."""
+    """Another object with the same numbers gives the same result; parts combine; files keep the result."""
     cls: Any = SECOND_PHASES[name]
     assert mechanism_class(name) is cls
     every, rng = np.array(records(SIZES)), SimulationRandomness(1)

@@ -1,4 +1,4 @@
-"""Whole records enumerated, mixture over pivots and draws included: the largest ratio is the declared one, exactly."""
+"""Whole records are enumerated, with all pivots and draws: the largest ratio equals the declared one exactly."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ FAMILIES: dict[str, Callable[[Any, float, np.random.Generator], tuple[Any, Any]]
 @pytest.mark.parametrize("sizes", [*ALIKE, *DIFFERENT])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_any_tables_keep_the_budget(family: str, sizes: tuple[int, ...], seed: int) -> None:
-    """Tables drawn at random, certain and impossible codes among them; the channel is the definition."""
+    """Random tables, some with certain and impossible codes; the channel equals the definition."""
     random = np.random.default_rng([seed, *sizes])
     epsilon = EPSILONS[seed % len(EPSILONS)]
     mechanism, textbook = FAMILIES[family](sizes, epsilon, random)

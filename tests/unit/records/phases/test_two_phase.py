@@ -67,7 +67,7 @@ def test_numbers_as_weights_rounds_and_absent_parts() -> None:
 
 
 def test_the_papers_combination_says_that_it_is_biased() -> None:
-    """Phase one alone has intervals; with the papers' phase two, in any weights, the combination has none."""
+    """Phase one alone has intervals; combined with the papers' phase two, with any weights, there are none."""
     rng = SimulationRandomness(1)
     spl = CorrRR.phase_one((4, 4), 0.5)
     first = spl.simulate_aggregate([[400, 300, 200, 100]] * 2, rng)
@@ -136,7 +136,7 @@ def _true_counts(every: Any, held: Any, j: int) -> Any:
 
 
 def test_the_interval_of_a_part_is_not_that_of_the_combination() -> None:
-    """Dealt coins bring an interval of their own law; combined with others it would be about one part alone."""
+    """Dealt mechanisms have an interval of their own; for a combination it would be about one part alone."""
     rng, table = SimulationRandomness(1), np.array([[0, 1], [1, 1], [0, 0], [0, 1]] * 250)
     quota, smp = QuotaRecords((2, 2), 1.0, 1000, deal_id="one"), SMP((2, 2), 1.0)
     first = quota.estimate(quota.aggregate(quota.randomize(table, quota.deal(1000, rng), rng)))

@@ -1,4 +1,4 @@
-"""The law of Corr-RR written from its definition, and matrices P to test it with."""
+"""The distribution of Corr-RR from its definition, and matrices P to test it with."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def some_matrix(d: int) -> Matrix:
 
 
 def pivot_code(d: int) -> Matrix:
-    """P of zeros and ones: attribute 0 copies every pivot, nobody else copies."""
+    """Return P of zeros and ones: attribute 0 copies every pivot, and no other attribute copies."""
     return tuple(tuple(float(j == s or j == 0) for s in range(d)) for j in range(d))
 
 

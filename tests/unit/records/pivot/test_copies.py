@@ -1,4 +1,4 @@
-"""Copies of the pivot: those by hand, and the same from pieces of words as from whole words."""
+"""Copies of the pivot: equal to those by hand, and the same from pieces of words as from whole words."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_copies_are_those_by_hand() -> None:
 
 
 class Given:
-    """A source that hands out given words, one array for each time it is asked."""
+    """A source that returns given words, one array per request."""
 
     def __init__(self, *given: NDArray[np.uint64]) -> None:
         self.given = list(given)
@@ -100,7 +100,7 @@ def test_few_pieces_are_in_doubt() -> None:
 @pytest.mark.parametrize("d", [1, 3, 9])
 @pytest.mark.parametrize("n", [16, 17, 40_000])
 def test_every_record_is_copied_whichever_block_it_is_in(d: int, n: int) -> None:
-    """Up to 16 records of whole words; more of pieces, block by block, and of the rest of what these leave open."""
+    """Up to 16 records use whole words; more records use pieces, block by block, and further words for open cases."""
     lies, k = np.full((d, d), 2**61, dtype=np.uint64), 5
     codes = np.random.default_rng(d).integers(0, k, (n, d))
     reports, expected = (

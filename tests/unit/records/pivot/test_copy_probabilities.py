@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 
 
 def _marginals(rng: np.random.Generator, d: int, k: int) -> list[Floats]:
-    """Marginals as phase one gives them: sums of one, sometimes negative."""
+    """Return marginals as from phase one: with sum one, and sometimes negative."""
     noise = rng.normal(0, 0.1, (d, k))
     return list(rng.dirichlet(np.ones(k), d) + noise - noise.mean(axis=1, keepdims=True))
 

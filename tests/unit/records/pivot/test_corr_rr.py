@@ -134,7 +134,7 @@ def test_a_probability_of_one_is_exact_and_impossible_reports_are_not_listed() -
 
 @pytest.mark.parametrize("sizes", [(3, 3), (2, 5), (3, 2, 3)])
 def test_maps_of_ones_own(sizes: tuple[int, ...]) -> None:
-    """A map is used as it is given: the law of copies is that of relabelled codes."""
+    """A given map is used unchanged: copies are distributed as those of relabelled codes."""
     own = {(3, 3): (0, 1, (2, 0, 1)), (2, 5): (1, 0, (1, 0, 0, 0, 0)), (3, 2, 3): (0, 1, (1, 0, 0))}[sizes]
     larger, smaller, codes = own
     corr_rr = CorrRR(sizes, 1.0, constant(len(sizes), 0.75), (own,))
@@ -172,7 +172,7 @@ def test_reports_follow_the_channel(sizes: tuple[int, ...]) -> None:
 
 
 def test_copies_of_the_true_code_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Mutant: after the pivot's GRR the loop goes on with the true code."""
+    """Mutant: after the pivot's GRR, the loop continues with the true code."""
 
     def mutant(codes: Any, pivots: Any, lies: Any, rng: Any, k: int) -> Any:
         reports = np.empty(codes.shape, dtype=np.uint8)
@@ -271,7 +271,7 @@ def test_a_large_simulation_needs_no_large_tables() -> None:
 
 
 def test_contract() -> None:
-    """The laws of every mechanism, but for those of unbiased estimates, which have their own tests."""
+    """The laws of all mechanisms, except those of unbiased estimates, which have their own tests."""
     for sizes in ((3, 2), (3, 3)):
         corr_rr = CASE.build(sizes, 1.0)
         laws.ratio_keeps_the_budget(corr_rr, 1.0)

@@ -30,7 +30,7 @@ def _population(sizes: tuple[int, ...], seed: int) -> tuple[Floats, list[Floats]
 
 
 def _single(corr_rr: CorrRR, method: str, every: list[Any]) -> list[list[Floats]]:
-    """Estimates made from one report each."""
+    """Return estimates from one report each."""
     found = [getattr(corr_rr, method)(corr_rr.aggregate([list(y)])) for y in every]
     return [[estimate[j].frequencies for j in range(len(corr_rr.sizes))] for estimate in found]
 
@@ -102,7 +102,7 @@ def test_the_papers_estimator_over_domains_that_differ(sizes: tuple[int, ...], e
 
 
 def test_reports_know_the_marginals_only() -> None:
-    """Two populations with the same marginals, one dependent and one not, have the same law of reports."""
+    """Two populations with the same marginals, one dependent and one not, have equally distributed reports."""
     sizes, matrix = (3, 2), some_matrix(2)
     joint, marginals = _population(sizes, 4)
     laws = np.array([list(law(x, sizes, 1.0, matrix).values()) for x in records(sizes)])

@@ -8,7 +8,7 @@ from deniable.records.pivot.induced_channel import InducedChannel
 
 
 def test_noise_of_others_where_everybody_is_estimated_to_hold_one_value() -> None:
-    """Nobody is left whose values could weigh the noise of the others, so all other values count alike."""
+    """No contributor is left for weights of the others' noise, so that all other values count alike."""
     second = np.array([[9.0, 2.0, 4.0], [3.0, 8.0, 5.0], [1.0, 6.0, 7.0]])
     known = np.ones(3, dtype=np.bool_)
     channel = InducedChannel((3,), np.eye(3), np.eye(3), np.zeros(3), known, second)

@@ -1,4 +1,4 @@
-"""The pivot code: read off without error, exactly private, and SMP over GRR in another format."""
+"""The pivot code: read without error, exactly private, and SMP over GRR in another format."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def group(code: int, k: int, m: int) -> int:
 
 
 def messages(sizes: tuple[int, ...], pivot: int, value: int) -> list[law.Record]:
-    """Every record that a contributor may send, from the rule of the code."""
+    """Return all records that a contributor may send, by the rule of the code."""
     m = min(sizes)
     own = group(value, sizes[pivot], m)
 
@@ -274,7 +274,7 @@ def test_the_guarantee_says_what_is_visible() -> None:
 
 
 def test_a_pivot_whose_others_may_be_in_its_group_is_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Mutant: the others are uniform over all values, as in RS+FD."""
+    """Mutant: the other attributes are uniform over all values, as in RS+FD."""
 
     def mutant(words: Any, pivots: Any, sizes: Any, reports: NDArray[Any], again: Any) -> int:
         for i, s in enumerate(pivots):

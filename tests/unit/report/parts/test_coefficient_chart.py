@@ -1,4 +1,4 @@
-"""Coefficients in each output: where they are, infinite ends, and one that is not determined."""
+"""Coefficients in each output: their places, infinite ends, and coefficients that are not determined."""
 
 from __future__ import annotations
 

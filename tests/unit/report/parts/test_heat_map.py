@@ -1,4 +1,4 @@
-"""Titles and options as surveys have them: in pictures, pages and terminals each is whole."""
+"""Long titles and options of real surveys: complete in pictures, on pages and in terminals."""
 
 from __future__ import annotations
 

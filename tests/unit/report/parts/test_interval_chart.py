@@ -1,4 +1,4 @@
-"""Which rows of a chart an output lists, and that charts of a section stand on one axis."""
+"""Rows of a chart in each output; charts of a section share one axis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A table in each output: all columns, numbers that are never cut, and rows that are written when they are shown."""
+"""A table in each output: all columns, uncut numbers, and rows that are made when they are shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sentences in each output: whole, escaped, and as a list where they are items."""
+"""Sentences in each output: complete, escaped, and in a list if they are items."""
 
 from __future__ import annotations
 

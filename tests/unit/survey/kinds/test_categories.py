@@ -1,4 +1,4 @@
-"""Numbers in categories: round edges."""
+"""Numbers in categories: round limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions with several answers: a column for each option, from cells, lists and chunks."""
+"""Multiple-choice questions: one column per option, from cells, lists and chunks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ordered answers: scores that are stated or are labels, and dates that are cut by days."""
+"""Ordered answers: scores that are given or that are the labels, and dates that are divided by days."""
 
 from __future__ import annotations
 

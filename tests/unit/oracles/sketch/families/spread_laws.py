@@ -1,4 +1,4 @@
-"""Cells of Spread by hand."""
+"""Cells of Spread, computed by hand."""
 
 from __future__ import annotations
 

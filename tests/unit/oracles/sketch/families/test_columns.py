@@ -1,4 +1,4 @@
-"""The bounds of columns of reports, at and beside each of them."""
+"""Bounds of the columns of reports, at and next to each bound."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_malformed_batch_has_no_rows(reports: object) -> None:
 
 
 def test_columns_of_anything_but_integers_are_malformed() -> None:
-    """Also where all rows would be within the bounds."""
+    """This is so even if all rows are within the bounds."""
     with pytest.raises(InvalidReportError, match="must have an integer dtype, got dtype=float64"):
         valid_column_rows(Pair(np.array([1, 2]), np.array([0.5, 1.0])), Pair, BOUNDS)
     with pytest.raises(InvalidReportError, match=r"must (be|have)"):

@@ -1,4 +1,4 @@
-"""Fields of 2^m elements: products and polynomials by trial division."""
+"""Fields of 2^m elements: products and polynomials, checked by trial division."""
 
 from __future__ import annotations
 

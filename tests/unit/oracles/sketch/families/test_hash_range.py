@@ -1,4 +1,4 @@
-"""The best number of cells of a sketch, against all others."""
+"""The best number of cells of a sketch, against all other numbers."""
 
 from __future__ import annotations
 
