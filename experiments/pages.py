@@ -41,6 +41,8 @@ THEORY = {
     "theory/coupling": "experiments.jrr.coupling_page",
     "theory/leakage": "experiments.cpl.theory_page",
     "theory/sketches": "experiments.ocms.theory_page",
+    "theory/quota_rr": "experiments.jrr.quota_page",
+    "theory/dealt_intervals": "experiments.jrr.dealt_intervals_page",
 }
 """Page of docs/theory -> module that quotes its results."""
 COMMANDS, SEEDS = "commands.json", "seeds.csv"

@@ -6,6 +6,7 @@ from experiments.jrr import (
     datasets,
     extensions,
     newcomers,
+    quotas,
     sweeps,
     theory,
     two_phase,
@@ -14,7 +15,19 @@ from experiments.jrr import (
 )
 from experiments.jrr.paper import PAPER
 
-MODULES = (datasets, sweeps, underperformance, attackers, extensions, couplings, theory, two_phase, newcomers, which_m)
+MODULES = (
+    datasets,
+    sweeps,
+    underperformance,
+    attackers,
+    extensions,
+    couplings,
+    theory,
+    quotas,
+    two_phase,
+    newcomers,
+    which_m,
+)
 """Modules that register their experiments when they are imported."""
 
 # Experiments that need data come last. So if there are no data, `all` stops there and not earlier.

@@ -8,8 +8,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.dealt_intervals import measured
 from experiments.harness import Cell, Run
-from experiments.jrr import couplings, datasets, extensions, newcomers, second, sweeps, theory, two_phase, which_m
+from experiments.jrr import (
+    couplings,
+    datasets,
+    extensions,
+    newcomers,
+    quotas,
+    second,
+    sweeps,
+    theory,
+    two_phase,
+    which_m,
+)
 from experiments.jrr.__main__ import MODULES
 from experiments.jrr.attackers import ADVERSARIES, learned
 from experiments.jrr.datasets import drawn_ones, real_answers, record_errors
@@ -344,7 +356,8 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "name", [name for name in PAPER.experiments if name not in ("real-records", "data-counts", "couplings", "theory")]
+    "name",
+    sorted({*PAPER.experiments} - {"real-records", "data-counts", "couplings", "theory", "quotas", "dealt-intervals"}),
 )
 def test_experiments_write_tables_and_pictures(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _small(monkeypatch)
@@ -392,6 +405,27 @@ def test_quick_needs_no_data() -> None:
     quick = {name for name, one in PAPER.experiments.items() if one.quick is not None}
     assert quick >= {"table-3", "fig-5", "attackers", "groups", "shuffle", "means", "two-phase"}
     assert not quick & {"real-records", "data-counts"}
+
+
+def test_the_tables_of_the_quota_page_are_those_of_the_library(tmp_path: Path) -> None:
+    """Every number of `quotas` beside docs/theory/quota_rr.md is what the library computes now."""
+    run = Run("jrr", "quotas", tmp_path, 1, 1)
+    for part in (quotas.designs, quotas.unary, quotas.batches, quotas.facts):
+        part(run)
+    computed, kept = Results(tmp_path / "jrr"), Results(DOCS / "theory" / "results" / "quota_rr")
+    for path in (tmp_path / "jrr").glob("*.csv"):
+        for row, other in zip(computed.rows(path.stem), kept.rows(path.stem), strict=True):
+            assert row.keys() == other.keys()
+            for column, value in row.items():
+                assert value == other[column] or float(value) == pytest.approx(float(other[column]), rel=1e-6), column
+
+
+def test_coverage_beside_the_page_on_dealt_intervals_is_that_of_the_library() -> None:
+    kept = Results(DOCS / "theory" / "results" / "dealt_intervals")
+    for row in measured(sizes=(5,), epsilons=(6.0,)):
+        where = {key: row[key] for key in ("mechanism", "epsilon", "n", "target")}
+        for column in ("coverage", "width"):
+            assert kept.value("dealt-intervals", column, **where) == pytest.approx(row[column], rel=1e-6), where
 
 
 def test_the_tables_of_the_coupling_page_are_those_of_its_command(tmp_path: Path) -> None:
