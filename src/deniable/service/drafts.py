@@ -570,7 +570,7 @@ def with_form(draft: Draft, form: XLSForm, key: str) -> Draft:
             update["labels"] = said.labels | {
                 keys[name]: dict(zip(known[name].labels, labels, strict=True))
                 for name, labels in texts["labels"].items()
-                if name in keys
+                if name in keys and not known[name].question_kind.rounded
             }
         languages[tag] = said.model_copy(update=update)
     notes = [str(one) for one in form.unmapped]

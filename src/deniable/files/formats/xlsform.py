@@ -378,8 +378,10 @@ class _Form:
             language = match.group("language")
             texts = self.texts.setdefault(_tag(language) if language else self.default, {"questions": {}, "labels": {}})
             texts["questions"][attribute.name] = cells[column]
-            if rest:
-                texts["labels"][attribute.name] = [self.lists.label(rest[0], one, column) for one in attribute.labels]
+            # A survey page has labels for numbers, too: the points of their grid.
+            texts["labels"][attribute.name] = [
+                self.lists.label(rest[0], one, column) if rest else one for one in attribute.labels
+            ]
 
     # ---------------------------------------------------------------- types of questions
 

@@ -71,6 +71,9 @@ def test_a_form_becomes_a_schema_and_texts(tmp_path: Path) -> None:
         "labels": {"smoker": ["Ja", "Nein"]},
     }
     assert found.texts["en"]["labels"]["likes"] == ["red", "green", "blue"]
+    # A survey page needs labels for every question, also for numbers.
+    labels = {name: len(texts) for name, texts in found.texts["en"]["labels"].items()}
+    assert labels == {attribute.name: attribute.k for attribute in found.schema.attributes}
     assert [(one.row, one.name) for one in found.unmapped] == [(2, "start")]
 
 
