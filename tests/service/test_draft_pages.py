@@ -333,6 +333,15 @@ def test_questions_whose_names_would_be_the_same_get_numbers(
     ann.sends(f"{at}/delete", name="named")
 
 
+def test_an_epsilon_that_is_typed_is_a_decimal_number_and_stays_as_it_is(here: Running, ann: Person) -> None:
+    at = finished(ann, "third", own_epsilon="1/3")
+    assert "psilon must be a decimal number such as 1.5, got epsilon=“1/3”" in html.unescape(ann.get(f"{at}/plan"))
+    ann.sends(f"{at}/plan", contributors="500", own_epsilon="1,5")
+    assert "psilon must be a finite number, got epsilon=“1,5”" in html.unescape(ann.get(f"{at}/plan"))
+    ann.sends(f"{at}/plan", contributors="500", own_epsilon="1.2345678")
+    assert '<input type="radio" name="epsilon" value="1.2345678" checked>' in ann.get(f"{at}/plan")
+
+
 @pytest.mark.parametrize("typed", ["1.500", "1,500", "1 500", "1\N{NARROW NO-BREAK SPACE}500", "1'500", "1500"])
 def test_a_number_of_people_may_have_marks_between_thousands(here: Running, ann: Person, typed: str) -> None:
     at = ann.begin("many")

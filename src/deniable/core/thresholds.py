@@ -55,7 +55,8 @@ def exact(value: EpsilonLike, name: str = "value") -> Fraction:
         pass
     shown = quoted(value) if isinstance(value, (float, str)) else str(type(value).__name__)
     shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
-    large = isinstance(value, Rational) or any(map(str.isdigit, str(value)[:_SHOWN]))
+    # A decimal comma is another mistake than a number that is too large.
+    large = isinstance(value, Rational) or (any(map(str.isdigit, str(value)[:_SHOWN])) and "," not in str(value))
     bound = f" below 2^1023 in size and of at most {MAX_DIGITS} digits" if large else ""
     raise InvalidParameterError(f"{name} must be a finite number{bound}, got {name}={shown}", parameters=(name,))
 

@@ -405,6 +405,11 @@ def _survey(draft: Draft, attributes: dict[str, Attribute], files: dict[str, byt
     """Return the survey of questions without faults."""
     from deniable.planning import collection as make_collection  # it loads scipy, which only owners need
 
+    if "/" in draft.epsilon:
+        raise InvalidParameterError(
+            f"epsilon must be a decimal number such as 1.5, got epsilon={quoted(draft.epsilon)}",
+            parameters=("epsilon",),
+        )
     schema = Schema(tuple(attributes[question.key] for question in draft.questions))
     made = make_collection(schema, draft.epsilon.strip(), title=draft.title.strip() or NOT_WRITTEN)
     words = {tag: _words(draft, tag, attributes) for tag in draft.languages}
