@@ -67,6 +67,7 @@ def test_the_anchor_of_cwise() -> None:
         ("--p 1/3", "--p must be used only with --design"),
         ("--design warner --p 1/3 --yes 1 --n 2 --top 3", "--top must be left out with --design"),
         ("--design warner --p 1/3 --yes 3 --n 2", "yes must be in 0..2, got yes=3"),
+        ("--design warner --p 1/3 --yes -3 --n -2", "n must be >= 0, got n=-2"),
         ("--design warner --p 1/3 --same 1 --n 2", "counts must be given as --yes N with --n N"),
         ("--design warner --p 1/3 --yes 1", "counts must be given as --yes N with --n N"),
         ("--design poker --p 1/3", "design must be one of warner"),
@@ -139,7 +140,8 @@ def test_a_table_of_people_has_weights_strata_and_clusters(tmp_path: Path) -> No
             ["--table", "people.csv", "--answer", "said", "--fraction", "north=.1", "--fraction", "north=.2"],
             "--fraction must name each stratum once, got “north” twice",
         ),
-        (["--answer", "said", "--same", "1", "--n", "2"], "cannot be used together"),
+        (["--answer", "said", "--same", "1", "--n", "2"], "work only with --table"),
+        (["--table", "people.csv", "--answer", "said", "--n", "2"], "cannot be used together with counts"),
         (["--table", "people.csv", "--answer", "said", "--n", "2"], "cannot be used together"),
     ],
 )

@@ -96,6 +96,10 @@ def test_combine_is_the_librarys(phases: Run) -> None:
         found = [category["estimate"] for category in attribute["categories"]]
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
     assert shown["n"] == 4000 == Phases(parts).n
+    weighted = phases(
+        "combine", "one.json", "one.aggregate", "two.json", "two.aggregate", "--weights", "0.9,0.1", "--json"
+    )
+    assert {one["reports"] for one in json.loads(weighted.stdout)["attributes"]} == {4000}
     assert shown["guarantee"]["epsilon"] == 3.0
     assert shown["guarantee"]["per_attribute"][0] > 1.5, "phase two's, not the smaller one of phase one"
     assert "phase 1: SPL, 1,000 contributors, epsilon = 3 for each" in shown["guarantee"]["remarks"]

@@ -517,7 +517,13 @@ def summarize_phases(phases: Phases, estimates: RecordEstimate, **options: Any) 
         estimates, mechanism=last.mechanism, n=phases.n, title=last.title, collection=last.id, **options
     )
     earlier = tuple(collection.mechanism.name for collection, _ in phases.parts[:-1])
-    return dataclasses.replace(summary, guarantee=phases.privacy(), earlier=earlier)
+    # With weights, the `n` of a combined estimate is not the number of reports.
+    parts = [_named(collection.estimate(aggregate)) for collection, aggregate in phases.parts]
+    attributes = tuple(
+        dataclasses.replace(row, reports=sum(part[row.attribute].n for part in parts) if row.reports else 0)
+        for row in summary.attributes
+    )
+    return dataclasses.replace(summary, attributes=attributes, guarantee=phases.privacy(), earlier=earlier)
 
 
 def _cell(value: float | None) -> str:

@@ -185,6 +185,8 @@ def _counts(design: Design, answers: dict[str, int | None], counts: str | None) 
         raise InvalidParameterError(
             f"the counts must be given as {two}--reports followed by {design.state_size} numbers separated by commas"
         )
+    if n < 0:
+        raise out_of_range("n", ">= 0", n)
     ((answer, count),) = said.items()
     if not 0 <= count <= n:
         raise out_of_range(answer, f"in 0..{n}", count, f"--n gives {n} people in total")

@@ -229,10 +229,14 @@ def estimate(
         if table is not None and not counted:
             estimate_table(design, p, settings or [], table, columns, confidence, as_json, plot, html, verbose=verbose)
             return
-        if table is not None or any(columns):
+        if table is None and any(columns):
             raise InvalidParameterError(
-                "--table cannot be used together with counts: leave out the table or the counts. The options "
-                "--answer, --weights, --strata, --clusters and --fraction work only with --table"
+                "--answer, --weights, --strata, --clusters and --fraction work only with --table: leave these options "
+                "out, or add --table FILE"
+            )
+        if table is not None:
+            raise InvalidParameterError(
+                "--table cannot be used together with counts: leave out the table or the counts"
             )
         estimate_design(
             design, p, settings or [], typed, reports_typed, anchor, confidence, as_json, plot, html, verbose=verbose
