@@ -154,7 +154,7 @@ def test_no_noise_has_no_variance() -> None:
 
 @pytest.mark.parametrize("share", [0.0, 0.5])
 def test_intervals_of_two_values(monkeypatch: pytest.MonkeyPatch, share: float) -> None:
-    """Of two values, one is held by a tenth of the contributors: intervals of half the width do not cover."""
+    """A tenth of the contributors hold one of two values: intervals of half the width do not cover."""
     honest = dn.Estimate.interval
 
     def narrowed(self: dn.Estimate, confidence: float) -> Any:

@@ -200,7 +200,7 @@ def test_records_whose_every_report_counts_have_exact_intervals() -> None:
 
 @pytest.mark.parametrize("mechanism", [RSFD((2, 3), 3.0), RSFD((2, 3), 3.0, oracle="OUE"), SPL((2, 3), 3.0)])
 def test_a_report_supports_with_p_or_q_whatever_the_rest_of_the_record(mechanism: Any) -> None:
-    """So the reports of m holders are m random bits with P and n - m with Q, also if a fake may be the support."""
+    """The reports of m holders are m random bits with P and n - m with Q, also if a fake may be the support."""
     outputs, channel = mechanism.outputs(), mechanism.channel(exact=True)
     records = [(a, b) for a in range(2) for b in range(3)]
     supports = np.array([mechanism.aggregate(outputs[[i]]).counts for i in range(len(outputs))], dtype=object)

@@ -127,7 +127,7 @@ def test_permanent_responses_and_reports_follow_their_channels(path: str) -> Non
 
 
 def _both_set(first: Bits, second: Bits, k: int) -> NDArray[np.float64]:
-    """How often each bit was set in both of two reports of the same contributors."""
+    """Return how often each bit was set in both of two reports of the same contributors."""
     both: NDArray[np.float64] = np.unpackbits(first & second, axis=1, bitorder="little", count=k).mean(axis=0)
     return both
 

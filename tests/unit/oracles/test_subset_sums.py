@@ -201,7 +201,7 @@ def test_mutant_that_draws_elements_with_replacement_is_killed(monkeypatch: pyte
 
 @pytest.mark.parametrize(("k", "omega", "n"), [(1000, 300, 5000), (1023, 1000, 500), (5000, 2, 100_000)])
 def test_large_sums_have_the_moments_of_subsets(k: int, omega: int, n: int) -> None:
-    """Of uniform subsets: the sum over values of squared deviations, whose mean is n omega (1 - omega/k)."""
+    """For uniform subsets, the mean of the sum of squared deviations over values is n omega (1 - omega/k)."""
     draws = draw_sums(np.zeros((60, k), dtype=np.int64), np.full(60, n), omega, SimulationRandomness(3).generator)
     assert (draws.sum(axis=1) == n * omega).all()
     spread = ((draws - n * omega / k) ** 2).sum(axis=1)

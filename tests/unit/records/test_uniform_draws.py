@@ -74,7 +74,7 @@ def _one_by_one(words: list[int], bounds: tuple[int, ...], n: int) -> tuple[list
 
 @pytest.mark.parametrize("n", [1, 12, 40])
 def test_choices_are_those_of_one_row_after_the_other(n: int) -> None:
-    """Of the same words, rejected ones among them, which are drawn again in the same order; of few rows and of many."""
+    """The same words give the same choices for few and many rows; rejected words are redrawn in the same order."""
     for bounds in ((5,), (3,) * 16, (2**32, 2**16), (7, 1, 2**32 - 5)):
         source = random.Random(len(bounds))
         # A word whose last fraction is 0 is rejected unless the product is a power of two.

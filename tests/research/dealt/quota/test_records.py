@@ -86,7 +86,7 @@ def test_records_are_unbiased_with_their_variance(sizes: tuple[int, ...], n: int
 
 
 def test_nobody_is_simulated_twice() -> None:
-    """Of ten people, five answer each question and hardly ever lie: each zero is counted exactly once."""
+    """Five of ten people answer each question and hardly ever lie: each zero is counted exactly once."""
     quota, rng = QuotaRecords((2, 2), 30.0, 10), Simulation(4)
     zeros = [quota.simulate_aggregate([[0, 0], [1, 1]], [5, 5], rng).counts[[0, 2]] for _ in range(50)]
     assert {int(pair.sum()) for pair in zeros} == {5}

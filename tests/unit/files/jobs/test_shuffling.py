@@ -223,7 +223,7 @@ def test_every_order_of_every_block_is_equally_likely(monkeypatch: pytest.Monkey
 
 
 def test_nine_reports_in_blocks_of_four_are_four_three_and_two(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is left after the whole blocks, 5 here, is divided as equally as it can be, and mixed within the halves."""
+    """The 5 reports after the whole blocks are divided as equally as possible, and mixed within the two parts."""
     small_blocks(monkeypatch, 4)
     rng, numbers = SimulationRandomness(1), np.arange(9, dtype=np.uint32)
     origins: list[set[int]] = [set() for _ in range(9)]

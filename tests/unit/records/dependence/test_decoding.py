@@ -9,7 +9,7 @@ from deniable.records.dependence import decoding as decoder
 
 
 def test_margins_are_fitted_thirty_times() -> None:
-    """Where a cell is zero and another nearly, fitting rows and columns in turn is slow: 29 or 31 times would show."""
+    """If a cell is zero and another nearly zero, alternate fitting is slow: 29 or 31 times would show."""
     rows, columns = np.array([0.51, 0.49]), np.array([0.5, 0.5])
     certain = np.zeros(len(decoder._TAU2))
     certain[-1] = 1.0

@@ -14,7 +14,7 @@ from tests.unit.records.test_uniform_draws import Scripted
 
 @pytest.mark.parametrize("d", [1, 2, 3, 5, 50, 4096])
 def test_one_pivot_is_the_first_that_a_word_makes(d: int) -> None:
-    """Of the same words, 0 among them, which is rejected unless d is a power of two."""
+    """Both use the same words; one of them is 0, which is rejected unless d is a power of two."""
     share, source = _pivots_per_word(d), random.Random(d)
     for _ in range(20):
         words = [source.choice((0, source.getrandbits(64))) for _ in range(64)]

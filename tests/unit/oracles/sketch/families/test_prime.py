@@ -333,7 +333,7 @@ def test_counting_kernels(word: Any) -> None:
 
 @pytest.mark.parametrize("prime", [17, 2**31 - 1, 1431655777, 1717986953, 2863311551, 4294967291])
 def test_every_candidate_keeps_equally_many_words(prime: int) -> None:
-    """Of all 2^32 half-words, exactly floor(2^32/P) are accepted for each candidate (counted around a few of them)."""
+    """Each candidate accepts exactly floor(2^32/P) of all 2^32 half-words (counted around a few candidates)."""
     for candidate in (0, 1, prime // 2, prime - 2, prime - 1):
         first, last = (candidate << 32) // prime, ((candidate + 1) << 32) // prime
         if last - first > 1000:  # only words at the edges can be rejected, or belong to a neighbour
