@@ -43,6 +43,7 @@ THEORY = {
     "theory/sketches": "experiments.ocms.theory_page",
     "theory/quota_rr": "experiments.jrr.quota_page",
     "theory/dealt_intervals": "experiments.jrr.dealt_intervals_page",
+    "theory/corr_rr": "experiments.corr_rr.theory_page",
 }
 """Page of docs/theory -> module that quotes its results."""
 COMMANDS, SEEDS = "commands.json", "seeds.csv"

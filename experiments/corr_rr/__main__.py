@@ -16,6 +16,7 @@ NAMES: tuple[str, ...] = (
     "variants",
     "decoder",
     "coverage",
+    "achieved",
 )
 """Modules with experiments, in the order of the list; importing a module registers its experiments."""
 

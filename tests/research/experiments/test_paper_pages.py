@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from experiments.pages import (
     COMMANDS,
+    DOCS,
     PAPERS,
     THEORY,
     Contradiction,
@@ -35,6 +36,16 @@ def _page(paper: str) -> Page:
 @pytest.mark.parametrize("paper", TRACED)
 def test_every_number_of_the_page_is_traced(paper: str) -> None:
     assert _page(paper).check() == []
+
+
+def test_the_guide_repeats_the_errors_of_the_theory_page() -> None:
+    """Each row of two-phase mechanisms in docs/choosing.md has the errors at rho = .9."""
+    results = _page("theory/corr_rr").results
+    guide = plain((DOCS / "choosing.md").read_text(encoding="utf-8"))
+    for method in ("SMP", "SPL", "RS+RFD clipped", "Corr-RR", "two groups", "groups chosen by error",
+                   "Cond-RR unmixed", "two pivots, least norm, unmixed"):  # fmt: skip
+        cells = (results.value("achieved", "mse", method=method, post="raw", rho=0.9, epsilon=e) for e in (0.5, 2))
+        assert f"| {' | '.join(printed(one, '.1e') for one in cells)} |" in guide, method
 
 
 @pytest.mark.parametrize("paper", TRACED)
