@@ -98,7 +98,7 @@ def plan(
         typer.Option(
             "--coefficient",
             metavar="NAME=ERROR",
-            help="With --sizes: wanted standard error of a slope per standard deviation.",
+            help="With --sizes: wanted standard error of a slope, per standard deviation of its column.",
         ),
     ] = None,
     supposed: Annotated[
