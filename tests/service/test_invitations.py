@@ -288,6 +288,19 @@ def test_reminders_keep_the_columns_that_were_added(tmp_path: Path) -> None:
     assert select_rows(tmp_path / "links.csv", [False, True]) == "number,round,tag,token,link,name\n2,1,,c,d,Bob\n"
 
 
+@pytest.mark.parametrize("delimiter", [";", "\t"])
+def test_a_spreadsheet_may_save_links_with_another_delimiter(tmp_path: Path, delimiter: str) -> None:
+    (link,) = draw_links(1)
+    path = tmp_path / "links.csv"
+    rows = [
+        ("number", "round", "tag", "token", "link", "name"),
+        ("1", "1", "", to_base64url(link.token), "x", "O, Neil"),
+    ]
+    path.write_text("".join(f"{delimiter.join(row)}\r\n" for row in rows), encoding="utf-8-sig", newline="")
+    assert [(one.number, one.token) for one in read_links(path)] == [(1, link.token)]
+    assert select_rows(path, [True]) == "".join(f"{delimiter.join(row)}\n" for row in rows)
+
+
 def test_a_survey_for_everybody_invites_nobody(surveys: Surveys) -> None:
     open_survey(surveys)
     asked: list[tuple[str, dict[str, Any]]] = [("terms", {}), ("invite", {"invited": []}), ("remind", {})]

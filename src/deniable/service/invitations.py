@@ -182,7 +182,8 @@ def read_links(path: Path) -> list[Link]:
     FileFormatError
         If a column is missing, or a row holds something else. The message never contains a token.
     """
-    rows = csv.DictReader(io.StringIO(read_document(path)))
+    text, delimiter = _spreadsheet(path)
+    rows = csv.DictReader(text, delimiter=delimiter)
     needed = _COLUMNS[:-1]
     if missing := [name for name in needed if name not in (rows.fieldnames or ())]:
         raise FileFormatError(f"{path} must have the columns {', '.join(needed)}, but {quoted(missing[0])} is missing")
@@ -199,11 +200,19 @@ def read_links(path: Path) -> list[Link]:
     return found
 
 
+def _spreadsheet(path: Path) -> tuple[io.StringIO, str]:
+    """Return the text of a file, and its delimiter. In many countries, spreadsheets save CSV with semicolons."""
+    text = read_document(path)
+    heading = text.partition("\n")[0]
+    return io.StringIO(text), max(",;\t", key=heading.count)
+
+
 def select_rows(path: Path, kept: Iterable[bool]) -> str:
     """Return some rows of an inviter's file with all its columns, also those that were added to it."""
-    lines = list(csv.reader(io.StringIO(read_document(path))))
+    content, delimiter = _spreadsheet(path)
+    lines = list(csv.reader(content, delimiter=delimiter))
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
     writer.writerow(lines[0])
     writer.writerows(line for line, keep in zip((line for line in lines[1:] if line), kept, strict=True) if keep)
     return text.getvalue()
