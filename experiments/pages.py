@@ -42,6 +42,7 @@ THEORY = {
     "theory/leakage": "experiments.cpl.theory_page",
     "theory/sketches": "experiments.ocms.theory_page",
     "theory/quota_rr": "experiments.jrr.quota_page",
+    "theory/dealing": "experiments.jrr.dealing_page",
     "theory/dealt_intervals": "experiments.jrr.dealt_intervals_page",
     "theory/corr_rr": "experiments.corr_rr.theory_page",
 }

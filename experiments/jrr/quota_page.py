@@ -42,7 +42,11 @@ def _facts(results: Results) -> list[str]:
     def fact(name: str, spec: str) -> str:
         return results.number(FACT, VALUE, spec, fact=name)
 
+    likely = results.number("quotas-acceptance", "accepted", ".2f", n=500, k=2, epsilon=1.0)
+    unlikely = results.number("quotas-acceptance", "accepted", ".2f", n=20, k=10, epsilon=0.1)
     return [
+        f"a draw is accepted with probability {likely} at n = 500, k = 2 and epsilon = 1. The probability is "
+        f"{unlikely} at n = 20, k = 10 and epsilon = .1",
         f"epsilon = 1, the ratio is {fact('designed at 0, f = 1/2', '.3f')} at f = 1/2",
         f"a0 would be {fact('a0 of k = 100 at 1/2', '.0f')} and the worst ratio "
         f"{fact('worst ratio of k = 100 at 1/2', '.2f')}. With a0 = {fact('a0 of k = 100', '.0f')} the ratio is below "

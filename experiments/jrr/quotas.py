@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
+from benchmarks.dealing import measure
 from benchmarks.dealt_intervals import by_types, measured, quota_types
 
 from deniable import GRR, OUE, SMP
+from deniable.research.dealt.mpc.plan import count_law
+from deniable.research.dealt.mpc.shuffling import route, shuffling_groups
 from deniable.research.dealt.quota.batches import smallest_batch
 from deniable.research.dealt.quota.quota_rr import QuotaRR
 from deniable.research.dealt.quota.records import QuotaRecords
@@ -24,6 +29,7 @@ def quotas(run: Run) -> None:
     designs(run)
     unary(run)
     batches(run)
+    acceptance(run)
     facts(run)
 
 
@@ -65,6 +71,29 @@ def batches(run: Run) -> None:
     run.save_table(rows, "-batches")
 
 
+def acceptance(run: Run) -> None:
+    """Tabulate the exact probability that the counts of a dealer's draw are accepted."""
+    rows: list[Cell] = [
+        {"epsilon": epsilon, "n": n, "k": k, "accepted": accepted(QuotaRR(epsilon, n, k=k))}
+        for epsilon in (0.1, 1.0, 3.0)
+        for n in (20, 500, 2000)
+        for k in (2, 10)
+    ]
+    run.show(rows, title="Probability that drawn counts are accepted")
+    run.save_table(rows, "-acceptance")
+
+
+def accepted(quota: QuotaRR) -> float:
+    """Return the probability that counts are accepted, by the integer tables of dealer and helpers."""
+    law = count_law(quota.tables)
+    weights = np.diff(np.array([0, *law.cumulative], dtype=object))
+    one, total = np.array([float(Fraction(w, law.cumulative[-1])) for w in weights]), np.ones(1)
+    for _ in range(quota.k):
+        total = np.convolve(total, one)[: len(law.acceptance)]
+    kept = np.array([float(Fraction(w, max(law.acceptance))) for w in law.acceptance[: len(total)]])
+    return float(total @ kept)
+
+
 def facts(run: Run) -> None:
     """Tabulate single numbers of the page on quota randomised response."""
     rare, designed, default = QuotaRR(1.0, N, design=0.0), QuotaRR(7.0, N, k=100, design=0.5), QuotaRR(7.0, N, k=100)
@@ -79,7 +108,11 @@ def facts(run: Run) -> None:
         "normal interval": normal_coverage(1000, 0.1, 0.05),
         "drop-outs": dropping.variance(0.15, reporters=700) / dropping.variance(0.15) * 0.7**2,
         "smallest batch of k = 20": smallest_batch(1.0, k=20),
+        "switches of n = 500": sum(len(upper) for upper, _, _ in route(range(500))),
+        "switches of n = 4": sum(len(upper) for upper, _, _ in route(range(4))),
     }
+    for helpers in (3, 4, 5):
+        found[f"groups of {helpers} helpers"] = len(shuffling_groups(helpers, (helpers - 1) // 2))
     for j, k in enumerate((2, 5)):
         found[f"SMP, k = {k}"] = sampled.variance(0.05, N, attribute=j) ** 0.5
         found[f"QuotaRecords, k = {k}"] = records.variance(0.05, attribute=j) ** 0.5
@@ -104,6 +137,24 @@ def normal_coverage(n: int, epsilon: float, f: float) -> float:
         estimate = (count / n - absent) / (present - absent)
         held += probability * ((estimate - f) ** 2 <= 1.959964**2 * quota.variance(estimate))
     return held
+
+
+@PAPER.experiment("dealing", "Bytes of secret shuffles on docs/theory/dealing.md")
+def traffic(run: Run) -> None:
+    """Count the bytes that a helper sends for a shuffle, with every helper as a process of this machine."""
+    rows: list[Cell] = [
+        {
+            "shuffle": shuffle,
+            "helpers": helpers,
+            "n": n,
+            "bytes": measure(f"shuffle, {shuffle}", helpers, n, 1).bytes_sent,
+        }
+        for helpers in (3, 5)
+        for shuffle in ("network", "resharing")
+        for n in (50, 100, 200, 300, 500)
+    ]
+    run.show(rows, title="Most bytes that one helper sends")
+    run.save_table(rows)
 
 
 @PAPER.experiment("dealt-intervals", "Coverage of docs/theory/dealt_intervals.md and quota_rr.md")

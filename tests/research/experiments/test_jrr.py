@@ -45,6 +45,7 @@ from deniable.research.dealt.coupling.jrr import JRR
 from tests.real_data import requires_data
 
 FOLDER = Path(sweeps.__file__).parent
+WITHOUT_PICTURES = ("real-records", "data-counts", "couplings", "theory", "quotas", "dealing", "dealt-intervals")
 
 
 def test_every_experiment_is_described() -> None:
@@ -357,7 +358,10 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize(
     "name",
-    sorted({*PAPER.experiments} - {"real-records", "data-counts", "couplings", "theory", "quotas", "dealt-intervals"}),
+    sorted(
+        {*PAPER.experiments}
+        - {"real-records", "data-counts", "couplings", "theory", "quotas", "dealing", "dealt-intervals"}
+    ),
 )
 def test_experiments_write_tables_and_pictures(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _small(monkeypatch)
@@ -407,14 +411,16 @@ def test_quick_needs_no_data() -> None:
     assert not quick & {"real-records", "data-counts"}
 
 
-def test_the_tables_of_the_quota_page_are_those_of_the_library(tmp_path: Path) -> None:
-    """Every number of `quotas` beside docs/theory/quota_rr.md is what the library computes now."""
+def test_the_tables_of_the_pages_on_quotas_and_dealing_are_those_of_the_library(tmp_path: Path) -> None:
+    """Every number of `quotas` beside docs/theory/quota_rr.md and dealing.md is what the library computes now."""
     run = Run("jrr", "quotas", tmp_path, 1, 1)
-    for part in (quotas.designs, quotas.unary, quotas.batches, quotas.facts):
-        part(run)
-    computed, kept = Results(tmp_path / "jrr"), Results(DOCS / "theory" / "results" / "quota_rr")
-    for path in (tmp_path / "jrr").glob("*.csv"):
-        for row, other in zip(computed.rows(path.stem), kept.rows(path.stem), strict=True):
+    quotas.quotas(run)
+    computed, folder = Results(tmp_path / "jrr"), DOCS / "theory" / "results"
+    stored = [*folder.glob("quota_rr/*.csv"), *folder.glob("dealing/quotas-*.csv")]
+    assert {path.stem for path in stored} == {path.stem for path in (tmp_path / "jrr").glob("*.csv")}
+    for path in stored:
+        kept = Results(path.parent).rows(path.stem)
+        for row, other in zip(computed.rows(path.stem), kept, strict=True):
             assert row.keys() == other.keys()
             for column, value in row.items():
                 assert value == other[column] or float(value) == pytest.approx(float(other[column]), rel=1e-6), column
