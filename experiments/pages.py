@@ -11,7 +11,8 @@ and ``commands.json`` has the command that wrote each file. `Page.check` then fi
 * pictures whose caption does not say what is drawn and from which seed.
 
 Pages of ``docs/theory`` (`THEORY`), named ``theory/jrr`` and so on, have modules of their own. Their files are in
-``docs/theory/results``. On these pages, whole numbers of one digit count as parts of formulas and are not traced.
+``docs/theory/results``. On these pages, whole numbers of one digit count as parts of formulas and are not traced. Exact
+numbers on ``theory/sketches`` and ``theory/corr_rr`` come from no file: the library computes them for each check.
 
 ``python -m experiments.pages PAPER`` checks one page. With ``--update results``, it first copies CSV files and pictures
 from a folder of results. With ``--against results-2``, it writes ``seeds.csv``: the numbers that differ with another

@@ -10,6 +10,7 @@ import numpy as np
 from deniable import GRR, CorrRR
 from deniable.records.pivot.copy_probabilities import pairwise_copy_probabilities
 from deniable.records.pivot.corr_rr_error import expected_error
+from deniable.records.pivot.pivot_law import MAX_REPORTS
 from deniable.records.split_tables import report_covariance
 from experiments.corr_rr.populations import Floats, Synthetic
 from experiments.pages import Page, Results, number_of, setting, traced
@@ -80,6 +81,9 @@ def _errata(_: Results) -> list[str]:
     if not math.isclose(share, 0.7 / 1.3, rel_tol=1e-9):
         raise ValueError(f"the share of one attribute must be .7/1.3, got {share}")
     return [
+        f"If at most {traced(MAX_REPORTS, 'd')} different reports are possible",
+        # There are 4,140 ways in which the codes of eight attributes can be equal.
+        f"For d <= 8 there are fewer than {traced(MAX_REPORTS, 'd')} patterns.",
         f"At k = 10, epsilon = 1, n2 = {setting('9,000')} and uniform marginals the difference is "
         f"{traced(larger, '.4f')}.",
         f"n2 = {setting('18,000')}). The expected MSE is {traced(ours, '.2e')} with the indices of Theorem 5, and "
@@ -93,8 +97,6 @@ PAGE = Page(
     (_achieved, _association, _errata),
     stated={
         "Let A_i = (I - q 11')/Delta": "a formula",
-        "If at most 8192 different reports are possible": "`MAX_OUTPUTS`",
-        "there are fewer than 8192 patterns": "4,140 partitions of eight attributes",
         "SynA (rho = .9, d = 4)": "a setting",
         "are learned from 2,000 reports of phase one": "a setting",
         "a mean over 60 collections": "the runs",
