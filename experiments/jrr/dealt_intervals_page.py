@@ -30,7 +30,7 @@ def narrow(value: float, spec: str) -> str:
 def _jrr(results: Results) -> list[str]:
     quotes = []
     for (epsilon, n), rows in BEFORE.items():
-        label = f"epsilon = {setting(epsilon)}, n = {setting(f'{n:,}')}"
+        label = f"epsilon = {setting(epsilon)}, n = {n:,}"
         for target, width, least in rows:
             row = results.rows(TABLE, mechanism="JRR", epsilon=epsilon, n=n, target=target)[0]
             widths = f"{setting(width)} | {narrow(float(row['width']), '.3f' if epsilon == 6 else '.2f')}"

@@ -29,9 +29,9 @@ def _cells(cells: Iterable[str]) -> str:
 
 
 def _designs(results: Results) -> list[str]:
-    rows = [("1/2", 0.5, 0.05), (".05", 0.05, 0.05), ("1/2", 0.5, 0.5)]
+    rows = [("1/2", 0.5, 0.05), (setting(0.05), 0.05, 0.05), ("1/2", 0.5, 0.5)]
     return [
-        f"| designed at {setting(label)}, f = {setting(f)} | "
+        f"| designed at {label}, f = {setting(f)} | "
         + _cells(number_of(row, "of GRR", ".3f") for row in results.rows("quotas-designs", design=design, f=f))
         + " |"
         for label, design, f in rows
@@ -89,7 +89,7 @@ def _intervals(_: Results) -> list[str]:
         mechanism = f"{name} k=2" if name == "QuotaRR" else name
         row = COVERAGE.rows("dealt-intervals", mechanism=mechanism, epsilon=epsilon, n=n, target="population")[0]
         quotes.append(
-            f"| `{name}`, epsilon = {setting(epsilon)}, n = {setting(f'{n:,}')} | {setting(width)} | "
+            f"| `{name}`, epsilon = {setting(epsilon)}, n = {n:,} | {setting(width)} | "
             f"{narrow(float(row['width']), '.2f' if epsilon < 1 else '.3f')} | {setting(least)} | "
             f"{narrow(float(row['coverage']), '.3f')} |"
         )
