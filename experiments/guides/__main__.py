@@ -19,5 +19,8 @@ MADE: dict[str, Callable[[], None]] = {
 }
 
 if __name__ == "__main__":
-    for name in sys.argv[1:] or MADE:
+    names = sys.argv[1:] or list(MADE)
+    if unknown := [name for name in names if name not in MADE]:
+        raise SystemExit(f"NAME must be one of {', '.join(MADE)}, got {unknown[0]}")
+    for name in names:
         MADE[name]()
