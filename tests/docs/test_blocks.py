@@ -7,6 +7,7 @@ files that a reader has at that line. Blocks that other tests run are listed wit
 from __future__ import annotations
 
 import configparser
+import doctest
 import glob
 import importlib
 import json
@@ -386,12 +387,24 @@ def test_commands_of_the_pages_work(block: Block, tmp_path: Path, monkeypatch: p
         _run(line.replace("/var/lib/", f"{tmp_path}/"))
 
 
+EXAMPLES = [block for block in BLOCKS if block.language == "pycon" and block.page.startswith("docs/mechanisms/")]
+
+
+@pytest.mark.parametrize("block", EXAMPLES, ids=lambda block: block.page)
+def test_the_example_of_a_mechanism_runs_alone(block: Block) -> None:
+    # The same lines are an example of the class, which would also find the names of its module.
+    example = doctest.DocTestParser().get_doctest(block.text, {}, block.page, block.page, block.place)
+    found = doctest.DocTestRunner(verbose=False).run(example)
+    assert example.examples
+    assert found.failed == 0
+
+
 def test_every_block_is_run_or_has_a_reason() -> None:
     for block in BLOCKS:
         executed = block.page.startswith("docs/") or block.page in ("README.md", "SECURITY.md", "CHANGELOG.md")
         run = (block.language == "python" and executed) or block in OURS
         run |= block.language == "output"  # `test_python_in_the_pages_runs` compares it
-        run |= block.page.startswith("docs/mechanisms/") and block.language == "pycon"  # these are doctests of classes
+        run |= block in EXAMPLES
         assert run or (block.page, block.language) in {*ELSEWHERE, *NOT_RUN, *HERE}, block
 
 

@@ -102,7 +102,7 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
 
     Examples
     --------
-    >>> from deniable import SimulationRandomness
+    >>> from deniable import HeavyHitters, SimulationRandomness
     >>> hunt = HeavyHitters(epsilon=4.0, max_bytes=4)
     >>> words = ["lamp"] * 30_000 + ["moon"] * 20_000 + ["rare"] * 10
     >>> found = hunt.estimate(hunt.aggregate(hunt.randomize(words, SimulationRandomness(1))))

@@ -55,7 +55,9 @@ class QuerySketch(Mechanism[Any], SkipsInvalid, ChecksRows):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from deniable import CountMeanSketch, SimulationRandomness
+    >>> from deniable.research.families.query_sketch import QuerySketch
     >>> sketch = CountMeanSketch(k=2**32, epsilon=2.0)
     >>> asked = QuerySketch(sketch, (123_456_789, 5))
     >>> reports = sketch.randomize(np.full(1000, 123_456_789), SimulationRandomness(1))

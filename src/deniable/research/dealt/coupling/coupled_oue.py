@@ -77,6 +77,7 @@ class CoupledOUE(CoupledReports[Bits], BitOracle):
     Examples
     --------
     >>> from deniable import OUE, SimulationRandomness
+    >>> from deniable.research.dealt import CoupledOUE
     >>> import numpy as np
     >>> coupled = CoupledOUE.optimal(k=20, n=10_000, epsilon=0.5, colluders=5)
     >>> round(coupled.variance(0.0) / OUE(20, 0.5).variance(0.0, 10_000), 3)

@@ -74,6 +74,7 @@ class JRR(SignedCoins[Codes], CodeOracle):
     Examples
     --------
     >>> from deniable import SimulationRandomness
+    >>> from deniable.research.dealt import JRR
     >>> import numpy as np
     >>> jrr = JRR.optimal(n=10_000, epsilon=1.0, colluders=5, count=500, epsilon_aux=2.0)
     >>> round(jrr.p, 4), round(jrr.rho, 4)

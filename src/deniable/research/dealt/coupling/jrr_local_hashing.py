@@ -73,6 +73,7 @@ class JRRLocalHashing(SignedCoins[Any]):
     Examples
     --------
     >>> from deniable import OLH, SimulationRandomness
+    >>> from deniable.research.dealt import JRRLocalHashing
     >>> import numpy as np
     >>> hashed = JRRLocalHashing.optimal(k=100, m=4, n=10_000, epsilon=1.0, colluders=5)
     >>> round(hashed.variance(0.01) / OLH(100, 1.0).variance(0.01, 10_000), 2)  # no gain for rare values

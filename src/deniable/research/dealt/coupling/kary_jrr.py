@@ -196,6 +196,7 @@ class KaryJRR(SignedCoins[Codes], CodeOracle):
     Examples
     --------
     >>> from deniable import SimulationRandomness
+    >>> from deniable.research.dealt import KaryJRR
     >>> import numpy as np
     >>> jrr = KaryJRR.optimal(k=4, n=10_000, epsilon=1.0, colluders=5)
     >>> round(jrr.p, 4), round(jrr.correlation, 4)

@@ -77,6 +77,7 @@ class ReportCoupledRR(CoupledReports[Codes], CodeOracle):
     Examples
     --------
     >>> from deniable import SimulationRandomness
+    >>> from deniable.research.dealt import ReportCoupledRR
     >>> import numpy as np
     >>> coupled = ReportCoupledRR.optimal(n=10_000, epsilon=0.5, colluders=5)
     >>> round(coupled.p, 4), coupled.weight

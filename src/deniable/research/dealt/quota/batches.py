@@ -123,6 +123,7 @@ class QuotaBatches(QuotaGroups[BatchReports]):
     Examples
     --------
     >>> from deniable import GRR, SimulationRandomness
+    >>> from deniable.research.dealt import QuotaBatches
     >>> import numpy as np
     >>> quota, rng = QuotaBatches(epsilon=0.5, size=200, batches=50), SimulationRandomness(1)
     >>> shares = quota.deal(quota.n, rng)

@@ -96,6 +96,7 @@ class QuotaRR(QuotaOracle[Codes], CodeOracle, TypedShares, TellsAnswers, Related
     Examples
     --------
     >>> from deniable import SimulationRandomness
+    >>> from deniable.research.dealt import QuotaRR
     >>> import numpy as np
     >>> quota = QuotaRR(epsilon=1.0, n=10_000)
     >>> quota.minimum

@@ -94,6 +94,7 @@ class QuotaRecords(QuotaGroups[DealtAttribute], DealtRecordMechanism[DealtAttrib
     Examples
     --------
     >>> from deniable import SMP, SimulationRandomness
+    >>> from deniable.research.dealt import QuotaRecords
     >>> import numpy as np
     >>> quota, rng = QuotaRecords(sizes=(2, 3), epsilon=1.0, n=10_000), SimulationRandomness(1)
     >>> truth = np.tile([[0, 2], [0, 1], [0, 0], [1, 0]], (2500, 1))

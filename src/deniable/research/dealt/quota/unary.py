@@ -104,6 +104,7 @@ class QuotaUnary(QuotaOracle[Bits], BitOracle):
     Examples
     --------
     >>> from deniable import OUE, SimulationRandomness
+    >>> from deniable.research.dealt import QuotaUnary
     >>> import numpy as np
     >>> quota, rng = QuotaUnary(k=50, epsilon=1.0, n=10_000), SimulationRandomness(1)
     >>> truth = np.repeat(np.arange(50), 200)
