@@ -61,7 +61,7 @@ class ResultsShape(Document):
         with contextlib.suppress(ValidationError):
             return check(value)
         raise InvalidParameterError(
-            f'results.while_open must be "day" or a number of batches from 1 on, got while_open={value!r}'
+            f'results.while_open must be "day" or a number of batches from 1 on, got while_open={quoted(value)}'
         )
 
 

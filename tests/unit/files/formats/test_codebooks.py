@@ -41,7 +41,7 @@ def test_csv_readers_read_the_codebook_for_r(tmp_path: Path) -> None:
 
 
 def test_codebooks_need_codes_and_a_known_ending(tmp_path: Path) -> None:
-    with pytest.raises(InvalidParameterError, match=r"output must end in \.csv, \.dta, \.sav"):
+    with pytest.raises(InvalidParameterError, match=r"output must end in \.csv, \.dta or \.sav"):
         write_codebook(_survey(), tmp_path / "codebook.xlsx")
     text = Collection(Schema((Attribute("url", text=True),)), mechanism("HeavyHitters", epsilon="4"))
     with pytest.raises(InvalidParameterError, match="asks for open text"):

@@ -50,7 +50,7 @@ def test_files_that_are_no_posted_reports_are_refused(tmp_path: Path) -> None:
     with pytest.raises(MismatchError, match=r"line 2 of .* belongs to collection"):
         JsonLinesReader(path, SURVEY)
     path.write_bytes(body(3).to_json() + b"\nnonsense")
-    with pytest.raises(FileFormatError, match="line 2: the body must be reports in JSON"):
+    with pytest.raises(FileFormatError, match="line 2 must be reports in JSON: "):
         JsonLinesReader(path, SURVEY)
     (tmp_path / "empty").mkdir()
     with pytest.raises(FileFormatError, match=r"must contain report files named \*\.jsonl or \*\.parquet"):
