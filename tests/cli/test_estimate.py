@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from deniable import Attribute, Collection, Schema, SimulationRandomness, SubsetSelection
+from deniable import GRR, Attribute, Collection, Schema, SimulationRandomness, SubsetSelection
 from deniable.core.aggregate import Aggregate
 from deniable.errors import quoted
 from deniable.records import AdaptiveSMP
@@ -148,3 +148,22 @@ def _square(schema: Schema) -> AdaptiveSMP:
     from deniable.oracles import SquareWave
 
     return AdaptiveSMP(schema.sizes, 2.0, (SubsetSelection(4, 2.0), SquareWave(11, 2.0)))
+
+
+def test_means_and_quartiles_of_numbers_are_printed_with_other_options_too(run: Run) -> None:
+    survey = Collection(Schema((Attribute("age", kind="numeric", range=(0, 90), grid=10),)), GRR(k=10, epsilon=3.0))
+    survey.save("ages.json")
+    codes = np.arange(2000)[:, None] % 10
+    survey.aggregate(survey.randomize(codes, SimulationRandomness(4))).save("ages.aggregate")
+    for options in (
+        (),
+        ("--postprocess", "simplex"),
+        ("--malicious", "0.01"),
+        ("--anytime", "--planned", "2000", "--target", "population"),
+    ):
+        found = json.loads(run("estimate", "ages.json", "ages.aggregate", *options, "--json").stdout)
+        assert [row["unit"] for row in found["answers"]] == ["score", "category", "category", "category"]
+        assert all(row["value"] is not None for row in found["answers"])
+        assert all((row["lower"] is None) == ("note" in row) for row in found["answers"])
+    words = " ".join(run("estimate", "ages.json", "ages.aggregate", "--malicious", "0.01").stdout.split())
+    assert "The mean of “age” among these 2,000 contributors is estimated at" in words

@@ -53,10 +53,11 @@ def codebook(summary: Summary) -> str:
     'survey,contributors,people,100,'
     """
     questions = dict.fromkeys((answer.question, answer.unit) for answer in summary.answers)
+    biased = {"estimate": ("estimate; some or all are biased, see intervals", _OWN)} if summary.biased else {}
     return csv_text(
         [
             HEADER,
-            *((name, label, unit, "", "") for name, (label, unit) in VARIABLES.items()),
+            *((name, label, unit, "", "") for name, (label, unit) in (VARIABLES | biased).items()),
             *(("attribute", "", "", attribute.attribute, attribute.title) for attribute in summary.attributes),
             *(("question", "", unit, question, "") for question, unit in questions),
             *(("survey", *fact, "") for fact in _facts(summary)),

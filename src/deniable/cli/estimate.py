@@ -261,11 +261,10 @@ def estimate(
         raise InvalidParameterError(f"{survey} asks for open text: use `deniable heavy-hitters`")
     chosen = None if queries is None else _asked(collection, queries)
     default = QuestionSet.default(collection.schema)
-    plain = not (means or totals or quantiles or chosen or top or deals or postprocess or estimator or malicious)
-    if plain and not anytime:
-        asked = default
-    else:
+    if means or totals or quantiles or chosen or top or deals or estimator:
         asked = parse_questions(collection, means or (), totals or (), quantiles or ())
+    else:
+        asked = default
     for warning in asked.warnings(collection.schema):
         note(f"warning: {warning}")
     reports = Aggregate.load(aggregate)

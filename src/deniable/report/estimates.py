@@ -32,6 +32,11 @@ _RAW = (
     "Estimates are raw: they may lie below 0% or above 100%, and need not add up to 100%. If you corrected that by "
     "hand, they would be biased."
 )
+_RANDOMISED_BIASED = (
+    "Every answer was randomised before it was collected. The estimates contain noise. Some or all of them are also "
+    "biased: they may differ from the true frequencies even on average."
+)
+_RAW_BIASED = "Estimates need not add up to 100%."
 _SELECTED = {
     "top": "The categories were selected by their estimates, and noise raised some of these. Use the intervals, which "
     "are wide enough to hold for all categories, listed or not.",
@@ -94,7 +99,12 @@ def estimate_page(
             "summary separately"
         )
     several = len(summaries) > 1
-    notes = [_RANDOMISED, *(summary.interval_text for summary in summaries), _RAW]
+    biased = any(summary.biased for summary in summaries)
+    notes = [
+        _RANDOMISED_BIASED if biased else _RANDOMISED,
+        *(summary.interval_text for summary in summaries),
+        _RAW_BIASED if biased else _RAW,
+    ]
     notes += [_SELECTED.get(summary.selection, "") for summary in summaries]
     notes += [_processing_text(summary) for summary in summaries]
     notes += [note for summary in summaries for note in answer_notes(summary)]

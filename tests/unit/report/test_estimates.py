@@ -17,7 +17,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from deniable import GRR, Attribute, Collection, Estimate, Schema, SimulationRandomness
-from deniable.answers import Summary, compare
+from deniable.answers import Summary, codebook, compare
 from deniable.errors import InvalidInputError, InvalidParameterError
 from deniable.report import (
     comparison_page,
@@ -75,6 +75,20 @@ def test_interval_sentence_names_the_target() -> None:
     assert "these 1,000 contributors: the noise of the randomisation only" in contributors
     assert "population" in population
     assert "sampling" in population
+
+
+def test_notes_and_codebook_of_a_biased_estimate_promise_no_average() -> None:
+    biased = replace(estimate([0.5, 0.5]), processing=("Corr-RR (biased)",))
+    for one in (biased, biased.processed([0.5, 0.5], "simplex")):
+        summary = summary_of(one, estimate([0.5, 0.5], attribute="b"))
+        notes = " ".join(estimate_page(summary).notes)
+        assert "may differ from the true frequencies even on average" in notes
+        assert "remove the effect" not in notes
+        assert "would be biased" not in notes
+        assert "unbiased" not in codebook(summary)
+    fair = summary_of(estimate([0.5, 0.5]))
+    assert "remove the effect of randomisation on average" in " ".join(estimate_page(fair).notes)
+    assert "unbiased estimate" in codebook(fair)
 
 
 def test_population_intervals_are_wider() -> None:
