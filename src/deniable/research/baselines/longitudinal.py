@@ -170,7 +170,7 @@ class LOUE(MemoisedBits):
 @final
 @dataclass(frozen=True)
 class LOLOHA(MemoisedCells):
-    """LOLOHA as published hashes the true code to one of g cells and randomises this cell in two stages.
+    """The published form of LOLOHA hashes the true code to one of g cells and randomises this cell twice.
 
     Each contributor draws one hash function, which maps every possible answer to one of g cells. The device randomises
     the cell of an answer once and stores the result, which is called the *permanent response*. For each report, the

@@ -3,8 +3,8 @@
 Cond-RR is from the paper on Corr-RR, section 3.3.6: Seeam, Zheng, Hu, *Frequency estimation of correlated
 multi-attribute data under local differential privacy* (PoPETs). It has two phases. In the first phase, some of the
 contributors report all attributes through SPL. For each pair of attributes, the collector counts the pairs of reported
-codes (`SPLPairs`). From these counts the collector learns the conditional distributions, and publishes them. Here P(X_j
-| X_s) is the distribution of the answers to attribute j, given the answer to attribute s.
+codes (`SPLPairs`). From these counts the collector learns conditional distributions, and publishes them. We write P(X_j
+| X_s) for the distribution of the answers to attribute j, given the answer to attribute s.
 
 In the second phase, every contributor draws the pivot s uniformly from the attributes. The device reports y_s, which is
 the pivot's code after GRR with the whole budget. For every other attribute j it reports a code drawn from P(X_j | X_s =

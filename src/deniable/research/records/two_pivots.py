@@ -69,11 +69,11 @@ class TwoPivotRR(PivotRecords, PairedRecords):
         Privacy budget of the whole record in nats, from 2e-6 to 32. Each pivot spends the exact fraction epsilon/2.
     tables : sequence of d(d-1)/2 sequences of d tables
         There is one table, tables[pair][j], for each pair of pivots and each attribute j. The order of the pairs (s, t)
-        is (0, 1), (0, 2), ..., (d-2, d-1). Row y_s k_t + y_t of the table is the distribution of attribute j if the
-        pivots s and t report the codes y_s and y_t. Each distribution must sum to 1 within 1e-9. If attribute j is
-        itself a pivot of the pair, its table is empty. The class method `learn` makes such tables from the reports of
-        the first phase. Its argument n2 is the expected number of contributors in the second phase. The guarantee
-        epsilon holds for any distributions.
+        is (0, 1), (0, 2), ..., (d-2, d-1). A table has one row for each pair of reported codes. If the pivots s and t
+        report the codes y_s and y_t, the distribution of attribute j is row y_s k_t + y_t of the table. Each
+        distribution must sum to 1 within 1e-9. If attribute j is itself a pivot of the pair, its table is empty. The
+        class method `learn` makes such tables from the reports of the first phase. Its argument n2 is the expected
+        number of contributors in the second phase. The guarantee epsilon holds for any distributions.
 
     Raises
     ------

@@ -62,7 +62,7 @@ number."""
 @final
 @dataclass(frozen=True)
 class QuotaRecords(QuotaGroups[DealtAttribute], DealtRecordMechanism[DealtAttribute]):
-    """Each contributor reports the attribute that a dealer names, by quota randomised response.
+    """Each contributor reports one attribute, which a dealer names, with a quota of forced answers.
 
     The dealer deals secret shares once to n contributors. A share names an attribute and says "tell the truth" or "say
     v" for a given code v, which is a *forced answer*.
