@@ -176,7 +176,7 @@ class LOLOHA(MemoisedCells):
     the cell of an answer once and stores the result, which is called the *permanent response*. For each report, the
     device randomises the permanent response again. Both stages are those of `L-GRR`: randomised response over the g
     cells. The parameter `epsilon_once` is the budget of one report. For g > 2, one report of LOLOHA spends less than
-    this budget, and one report of `MemoisedHash` spends all of it.
+    this budget. The mechanism `MemoisedHash` also hashes codes to cells, and its reports spend the whole budget.
 
     Parameters
     ----------

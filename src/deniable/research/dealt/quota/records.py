@@ -64,8 +64,8 @@ number."""
 class QuotaRecords(QuotaGroups[DealtAttribute], DealtRecordMechanism[DealtAttribute]):
     """Each contributor reports one attribute, which a dealer names, with a quota of forced answers.
 
-    The dealer deals secret shares once to n contributors. A share names an attribute and says "tell the truth" or "say
-    v" for a given code v, which is a *forced answer*.
+    The dealer deals secret shares once to n contributors. A share names an attribute, and says either "tell the truth"
+    or "say v" for a given code v. The instruction "say v" is called a *forced answer*.
 
     Parameters
     ----------
