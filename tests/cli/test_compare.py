@@ -38,6 +38,8 @@ def test_compare_two_waves(run: Run, waves: tuple[tuple[Collection, Aggregate], 
     assert (red["change"], red["lower"], red["upper"]) == (change.value, *change.interval(target="population"))
     assert data["sentences"] == comparison.sentences
     assert data["attributes"][1]["mean"]["value"] == pytest.approx(0, abs=0.2)
+    titled = [*files, "--independent", "--json", "--attribute", "Whom would you vote for?"]
+    assert [one["attribute"] for one in json.loads(run("compare", *titled).stdout)["attributes"]] == ["vote"]
     for wrong, message in (
         (files, "compare needs --independent"),
         ([*files[:2], *files[:2], "--independent"], "these two answers share collection"),

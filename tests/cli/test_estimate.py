@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from deniable import GRR, Attribute, Collection, Schema, SimulationRandomness, SubsetSelection
 from deniable.core.aggregate import Aggregate
@@ -167,3 +168,17 @@ def test_means_and_quartiles_of_numbers_are_printed_with_other_options_too(run: 
         assert all((row["lower"] is None) == ("note" in row) for row in found["answers"])
     words = " ".join(run("estimate", "ages.json", "ages.aggregate", "--malicious", "0.01").stdout.split())
     assert "The mean of “age” among these 2,000 contributors is estimated at" in words
+
+
+def test_each_question_is_answered_once(run: Run, waves: object) -> None:
+    asked = ["--mean", "stars", "--total", "vote=Red,Green", "--quantiles", "stars=.25,.25"]
+    found = json.loads(run("estimate", "May.json", "May.aggregate", *asked, *asked, "--json").stdout)
+    assert [row["unit"] for row in found["answers"]] == ["score", "share", "category"]
+
+
+@pytest.mark.parametrize("options", [("--delimiter", ";"), ("--decimal", "comma")])
+def test_options_of_the_truth_need_the_truth(run: Run, waves: object, options: tuple[str, str]) -> None:
+    for command in ("estimate", "heavy-hitters") if options[0] == "--delimiter" else ("estimate",):
+        result = run(command, "May.json", "May.aggregate", *options)
+        assert result.exit_code == 2
+        assert f"{options[0]} must be left out without --truth, because it would have no effect" in result.stderr

@@ -43,10 +43,17 @@ def test_privacy_stands_before_every_number(run: Run, files: list[str], tmp_path
     assert picture.stat().st_size > 10_000
 
 
+def test_a_key_without_a_table_is_refused(run: Run, files: list[str]) -> None:
+    result = run("fit", "smoker ~ 1", *files[:2], "--key", "id")
+    assert result.exit_code == 2
+    assert "--key must be left out without COVARIATES, because it would have no effect" in result.stderr
+
+
 def test_json_has_the_statement_and_no_row_of_data(run: Run, files: list[str]) -> None:
     found = json.loads(run("fit", FORMULA, *files, "--json").stdout)
     assert found["format"] == "deniable fit"
     assert "not protected" in found["privacy_statement"]
+    assert found["collection"] == dn.Collection.load(files[0]).id
     assert (found["rows"], found["dropped"], found["starts"]) == (2000, 0, 4)
     assert [one["name"] for one in found["coefficients"]] == ["Intercept", "age", "C(region)[T.south]"]
     assert abs(found["coefficients"][1]["value"] - 0.05) < 0.02

@@ -230,7 +230,7 @@ def compare(
     simultaneous : bool
         If True, all intervals hold together.
     attributes : sequence of str, optional
-        Compare only these attributes. Choose them before you look at the numbers.
+        Compare only these attributes, given by name or by title. Choose them before you look at the numbers.
 
     Raises
     ------
@@ -262,12 +262,14 @@ def compare(
     estimates = [collection.estimate(aggregate) for collection, aggregate in (first, second)]
     one, other = estimates
     common = [name for name in map(str, one) if name in other and other[name].labels == one[name].labels]
-    names = common if attributes is None else list(dict.fromkeys(attributes))
+    names = (
+        common if attributes is None else list(dict.fromkeys(_name(asked, common, estimates) for asked in attributes))
+    )
     for name in names:
         if name not in common:
             raise InvalidParameterError(
                 "attributes must name attributes that both collections ask with the same categories "
-                f"({listed(common)}), got {quoted(name)}"
+                f"({listed(common)}), or their titles, got {quoted(name)}"
             )
     if not names:
         raise MismatchError(
@@ -293,6 +295,12 @@ def compare(
         target,
         together,
     )
+
+
+def _name(asked: str, common: Sequence[str], estimates: Sequence[Any]) -> str:
+    """Return the name of the only common attribute with this title, or what was asked."""
+    titled = {name for name in common for one in estimates if asked and one[name].title == asked}
+    return titled.pop() if len(titled) == 1 and asked not in common else asked
 
 
 def _compared(

@@ -220,9 +220,14 @@ def check_used(context: typer.Context, where: str, used: Collection[str]) -> Non
     InvalidParameterError
         If another parameter is on the command line.
     """
+    check_unused(context, where, {str(parameter.name) for parameter in context.command.params} - set(used))
+
+
+def check_unused(context: typer.Context, where: str, unused: Collection[str]) -> None:
+    """Refuse these options and arguments on the command line, because they would have no effect (see `check_used`)."""
     for parameter in context.command.params:
         source = context.get_parameter_source(str(parameter.name))
-        if source is not None and source.name == "COMMANDLINE" and parameter.name not in used:
+        if source is not None and source.name == "COMMANDLINE" and parameter.name in unused:
             shown = parameter.metavar if parameter.param_type_name == "argument" else parameter.opts[0]
             raise InvalidParameterError(f"{shown} must be left out {where}, because it would have no effect")
 

@@ -11,7 +11,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from deniable.cli._app import command, print_result, progress
+from deniable.cli._app import check_unused, command, print_result, progress
 from deniable.cli._mechanisms import build_mechanism
 from deniable.cli._options import AsJson, parse_names
 from deniable.core.randomness import Randomness, SecureRandomness, SimulationRandomness
@@ -27,6 +27,7 @@ REFUTED = 1
 
 @command("audit", interrupted="an audit writes nothing")
 def audit(
+    context: typer.Context,
     collection: Annotated[
         Path | None,
         typer.Argument(metavar="COLLECTION", help="Collection whose mechanism to audit (or give --module)."),
@@ -84,6 +85,7 @@ def audit(
         names = None if attributes is None else parse_names(attributes)
         subjects = collection_subjects(Collection.load(collection or ""), names)
     else:
+        check_unused(context, "with --module", {"attributes"})
         claimed = None if epsilon is None else float(checked_epsilon(epsilon))
         subjects = [_module_subject(module, claimed, k, reports_of)]
     rng = SecureRandomness() if seed is None else SimulationRandomness(seed)

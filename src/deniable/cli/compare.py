@@ -37,7 +37,7 @@ def compare(
     ] = False,
     attributes: Annotated[
         list[str] | None,
-        typer.Option("--attribute", metavar="A", help="Attribute to compare (all if not given); repeatable."),
+        typer.Option("--attribute", metavar="A", help="Attribute to compare, or its title (default: all); repeatable."),
     ] = None,
     plot: Annotated[Path | None, typer.Option("--png", help="Also save a chart (PNG).")] = None,
     html: Html = None,

@@ -11,7 +11,7 @@ import typer
 from numpy.typing import NDArray
 
 from deniable.answers import QuestionSet, codebook, counts_document, summarize
-from deniable.cli._app import check_outputs, command, note, progress, writing
+from deniable.cli._app import check_outputs, check_unused, command, note, progress, writing
 from deniable.cli._designs import SampleColumns, estimate_design, estimate_table
 from deniable.cli._estimates import parse_queries, show
 from deniable.cli._options import (
@@ -245,6 +245,8 @@ def estimate(
     _check_given(context, allowed=False)
     if survey is None or aggregate is None:
         context.fail("Missing COLLECTION or AGGREGATE; or give --design with counts.")
+    if truth is None:
+        check_unused(context, "without --truth", {"delimiter", "decimal"})
     inputs = [survey, aggregate, *(deals or []), *([truth] if truth else [])]
     check_outputs(inputs, plot, html, csv, book, counts_file)
     if deals and estimator is not None:
@@ -332,7 +334,7 @@ def _check_given(context: typer.Context, *, allowed: bool) -> None:
 def parse_questions(
     collection: Collection, means: Sequence[str], totals: Sequence[str], quantiles: Sequence[str]
 ) -> QuestionSet:
-    """Return the questions that --mean A, --total A=x,y and --quantiles A=.25,.5 ask."""
+    """Return the questions that --mean A, --total A=x,y and --quantiles A=.25,.5 ask, each of them once."""
     parts = []
     for name, rest in (_divided("total", text, "A=x,y") for text in totals):
         column = next((one for one in collection.schema.columns if one.name == name), None)
@@ -341,13 +343,13 @@ def parse_questions(
     shares = []
     for name, rest in (_divided("quantiles", text, "A=.25,.5") for text in quantiles):
         try:
-            shares.append((name, tuple(float(share) for share in rest.split(","))))
+            shares.append((name, tuple(dict.fromkeys(float(share) for share in rest.split(",")))))
         except ValueError:
             raise InvalidParameterError(
                 "quantiles must have numbers between 0 and 1 after the equals sign, such as A=.25,.5, got "
                 f"{quoted(rest)}"
             ) from None
-    return QuestionSet(tuple(means), tuple(parts), tuple(shares))
+    return QuestionSet(tuple(dict.fromkeys(means)), tuple(dict.fromkeys(parts)), tuple(dict.fromkeys(shares)))
 
 
 def _divided(flag: str, text: str, example: str) -> tuple[str, str]:

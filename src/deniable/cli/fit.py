@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from deniable.cli._app import check_outputs, command, print_result
+from deniable.cli._app import check_outputs, check_unused, command, print_result
 from deniable.cli._options import AsJson, CollectionFile, Confidence, Html
 from deniable.errors import InvalidParameterError, quoted
 from deniable.survey.collection import Collection
@@ -55,6 +55,7 @@ class MissingName(StrEnum):
 
 @command("fit")
 def fit(
+    context: typer.Context,
     formula: Annotated[str, typer.Argument(metavar="FORMULA", help='As in R: "smoker ~ age + C(region)".')],
     survey: CollectionFile,
     reports: Annotated[Path, typer.Argument(metavar="REPORTS", help="Report file (Parquet).")],
@@ -96,6 +97,8 @@ def fit(
     from deniable import models
     from deniable.report import fit_page
 
+    if covariates is None:
+        check_unused(context, "without COVARIATES", {"key"})
     check_outputs([survey, reports, *([covariates] if covariates else [])], plot, html)
     found = models.fit(
         formula,

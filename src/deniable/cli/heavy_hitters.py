@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 from deniable.answers import summarize
-from deniable.cli._app import check_outputs, check_used, command, progress
+from deniable.cli._app import check_outputs, check_unused, command, progress
 from deniable.cli._estimates import parse_queries, show
 from deniable.cli._options import (
     AggregateFile,
@@ -68,7 +68,9 @@ def heavy_hitters(
     with intervals that allow for the search.
     """
     if queries is not None:
-        check_used(context, "with --queries", {str(one.name) for one in context.command.params} - {"top", "threshold"})
+        check_unused(context, "with --queries", {"top", "threshold"})
+    if truth is None:
+        check_unused(context, "without --truth", {"delimiter"})
     check_outputs([survey, aggregate, *filter(None, [truth])], plot, html)
     collection = Collection.load(survey)
     if not collection.schema.is_text:

@@ -11,7 +11,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from deniable.cli._app import Report, check_outputs, command, print_result, progress
+from deniable.cli._app import Report, check_outputs, check_unused, command, print_result, progress
 from deniable.cli._mechanisms import RECOMMENDED, build_mechanism, constructor_names, listing, parse_settings
 from deniable.cli._options import AsJson, Decimal, Delimiter, Html, Plot, parse_names
 from deniable.core.checks import listed
@@ -69,6 +69,7 @@ ANY = "any"
 
 @command("leakage")
 def leakage(
+    context: typer.Context,
     answers: Annotated[
         Path,
         typer.Argument(metavar="ANSWERS", help="Answers of a population, which the adversary knows (CSV or Parquet)."),
@@ -109,6 +110,9 @@ def leakage(
     distribution of ANSWERS.
     """
     check_outputs([answers, *filter(None, (collection, schema))], plot, html)
+    if schema is not None or collection is not None:
+        where = "with --collection" if schema is None else "with --schema"
+        check_unused(context, where, {"max_categories"})
     released = None if attributes is None else parse_names(attributes)
     if collection is not None:
         own = {
@@ -134,6 +138,11 @@ def leakage(
         read = read_answers(
             answers, listed, names, max_categories, target=target, quiet=as_json, delimiter=delimiter, decimal=decimal
         )
+        if names is not None and len(names) == 1 and len(read.schema.names) == 1:
+            raise InvalidParameterError(
+                f"attributes must name at least two attributes, got only {names[0]}: a single attribute has no "
+                "correlation with others"
+            )
         read = merged_answers(read, merge_rare)
         by, chosen = _releases(mechanism, read.schema.sizes, epsilon, delta, settings or [])
         summary = summarize(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deniable.cli._app import check_used, command, note, progress
+from deniable.cli._app import check_unused, check_used, command, note, progress
 
 if TYPE_CHECKING:
     from deniable.service.ending import Ending
@@ -70,7 +70,7 @@ def serve(
     if demo:
         check_used(context, "with --demo", {"demo", "rehearse", "public", "admin"})
     else:
-        check_used(context, "without --demo", {str(one.name) for one in context.command.params} - {"rehearse"})
+        check_unused(context, "without --demo", {"rehearse"})
     # This block comes first, so that a signal also ends the command in order while the rest is loaded or the database
     # is opened.
     with Ending() as ending:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable.core.aggregate import Aggregate, short_id
+from deniable.core.aggregate import Aggregate
 from deniable.core.checks import checked_kind
 from deniable.core.report_likelihood import ReportIndicators, ReportLikelihood
 from deniable.errors import InvalidParameterError, NotIdentifiedError, quoted
@@ -224,7 +224,7 @@ def fit(
         mechanism.dealt_types,
         guarantee,
         privacy_statement(mechanism, guarantee),
-        short_id(survey.id),
+        survey.id,
         survey.title,
         kept_labels,
     )

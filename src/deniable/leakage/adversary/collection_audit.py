@@ -256,6 +256,7 @@ def audit_subjects(
                 progress(before * total + done, len(subjects) * total)
 
         try:
+            _check_codes(inputs, subject.k)
             result = audit(
                 subject.client,
                 subject.claimed,
@@ -272,3 +273,13 @@ def audit_subjects(
             raise type(error)(f"{subject.name}: {error}") from error
         found.append((subject.name, result))
     return AuditSummary(alpha, tuple(found))
+
+
+def _check_codes(inputs: ArrayLike | None, k: int | None) -> None:
+    """Refuse inputs that are codes and not in 0..k-1."""
+    codes = np.asarray([] if inputs is None else inputs)
+    if k is None or codes.ndim != 1 or codes.dtype.kind not in "iu":
+        return
+    wrong = codes[(codes < 0) | (codes >= k)]
+    if len(wrong):
+        raise InvalidParameterError(f"inputs must be codes of answers in 0..{k - 1}, got {wrong[0]}")
