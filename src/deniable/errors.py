@@ -126,7 +126,7 @@ class DeniableError(Exception):
         The message, with parameters spelled as in Python.
     parameters : tuple of str
         Parameters in the message that a command spells differently, such as ``target_error``, or ``anytime=True`` for a
-        switch.
+        switch and ``model="logit"`` for a value.
 
     Examples
     --------
@@ -143,9 +143,18 @@ class DeniableError(Exception):
         """Return the message for users of a command, with these options in place of the parameters' names."""
         message = str(self)
         for parameter in self.parameters:
-            name, _, switch = parameter.partition("=")
-            if switch or "_" in name:
-                message = message.replace(parameter, options.get(name, parameter))
+            name, _, value = parameter.partition("=")
+            option = options.get(name)
+            if option is None:
+                continue
+            if value:
+                written = option if value == "True" else option + " " + value.strip('"')
+                message = message.replace(parameter, written)
+            elif "_" in name:
+                message = message.replace(name, option)
+            elif option != f"--{name}":
+                # A single word may also be a word of the sentence.
+                message = message.replace(f"{name} must", f"{option} must").replace(f"{name}=", f"{option}=")
         return message
 
 

@@ -121,12 +121,13 @@ def test_malicious_and_anytime(run: Run, waves: object) -> None:
         (["--anytime", "--planned", "9"], "target must be population, got target=“contributors”"),
         (["--anytime", "--target", "population"], "planned must be given with"),
         (["--malicious", "1"], "malicious must be a fraction"),
-        (["--mean", "vote"], "scores must give a number"),
+        (["--mean", "vote"], "mean must name an attribute with scores, but the schema has no scores for “vote”"),
         (["--mean", "nothing"], "questions must name attributes of the estimates"),
         (["--total", "vote"], "total must be an attribute, an equals sign and a list"),
         (["--total", "vote=Black"], "“Black”"),
         (["--quantiles", "stars=half"], "quantiles must have numbers"),
-        (["--quantiles", "stars=1.5"], "p must be"),
+        (["--quantiles", "stars=1.5"], "quantiles must have numbers between 0 and 1"),
+        (["--quantiles", "stars=.5,nan"], "quantiles must have numbers between 0 and 1"),
     ):
         result = run("estimate", "May.json", "May.aggregate", *wrong)
         assert result.exit_code == 2

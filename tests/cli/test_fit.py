@@ -49,6 +49,28 @@ def test_a_key_without_a_table_is_refused(run: Run, files: list[str]) -> None:
     assert "--key must be left out without COVARIATES, because it would have no effect" in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (
+            ("--cov", "observed", "--method", "weights"),
+            'error: --cov must be "sandwich" with --method weights, got --cov="observed"',
+        ),
+        (("--cov", "opg", "--weights", "age"), 'error: --cov must be "sandwich" with weights, got --cov="opg"'),
+        (("--cluster", "town"), "error: --cluster must name a column of the table, got --cluster=“town”"),
+        (("--model", "linear"), "but the schema has no scores; use --model multinomial"),
+        (("--missing", "refuse"), "have missing values (1 in age); pass --missing category to leave these rows out"),
+    ],
+)
+def test_refusals_name_the_options(run: Run, files: list[str], options: tuple[str, ...], says: str) -> None:
+    people = Path(files[2])
+    head, first, *rest = people.read_text().splitlines()
+    people.write_text("\n".join([head, "," + first.partition(",")[2] if "refuse" in options else first, *rest]))
+    result = run("fit", FORMULA, *files, *options)
+    assert result.exit_code == 2
+    assert says in result.stderr
+
+
 def test_json_has_the_statement_and_no_row_of_data(run: Run, files: list[str]) -> None:
     found = json.loads(run("fit", FORMULA, *files, "--json").stdout)
     assert found["format"] == "deniable fit"

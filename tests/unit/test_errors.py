@@ -32,6 +32,16 @@ def test_single_words_stay() -> None:
     )
 
 
+def test_values_and_options_with_another_name_are_spelled_as_they_are_typed() -> None:
+    error = InvalidParameterError(
+        'clusters must be few with clusters, got clusters=9; use model="logit"',
+        parameters=("clusters", 'model="logit"'),
+    )
+    options = {"clusters": "--cluster", "model": "--model"}
+    assert error.spelled(options) == "--cluster must be few with clusters, got --cluster=9; use --model logit"
+    assert error.spelled({}) == str(error)
+
+
 def test_parameters_survive_a_process() -> None:
     error = pickle.loads(pickle.dumps(InvalidParameterError("max_epsilon must be > 0", parameters=("max_epsilon",))))
     assert error.spelled(OPTIONS) == "--max-epsilon must be > 0"

@@ -282,9 +282,13 @@ def _fail(message: str, code: int) -> None:
 
 
 def _options(name: str) -> dict[str, str]:
-    """Return the options of a command, keyed by the names of their parameters in the library."""
-    spelled = (max(one.opts, key=len) for one in _commands[name].params)
-    return {option.removeprefix("--").replace("-", "_"): option for option in spelled if option.startswith("--")}
+    """Return the options of a command, keyed by the names of their parameters in the library.
+
+    A name is that of the option, or of the parameter of the command's function.
+    """
+    spelled = {str(one.name): max(one.opts, key=len) for one in _commands[name].params}
+    options = {own: option for own, option in spelled.items() if option.startswith("--")}
+    return options | {option.removeprefix("--").replace("-", "_"): option for option in options.values()}
 
 
 def note(message: str) -> None:

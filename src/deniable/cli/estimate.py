@@ -335,6 +335,12 @@ def parse_questions(
     collection: Collection, means: Sequence[str], totals: Sequence[str], quantiles: Sequence[str]
 ) -> QuestionSet:
     """Return the questions that --mean A, --total A=x,y and --quantiles A=.25,.5 ask, each of them once."""
+    for one in collection.schema.columns:
+        if one.name in means and one.code_scores is None:
+            raise InvalidParameterError(
+                f"mean must name an attribute with scores, but the schema has no scores for {quoted(one.name)}; "
+                "estimate shares of its categories with --total"
+            )
     parts = []
     for name, rest in (_divided("total", text, "A=x,y") for text in totals):
         column = next((one for one in collection.schema.columns if one.name == name), None)
@@ -343,7 +349,10 @@ def parse_questions(
     shares = []
     for name, rest in (_divided("quantiles", text, "A=.25,.5") for text in quantiles):
         try:
-            shares.append((name, tuple(dict.fromkeys(float(share) for share in rest.split(",")))))
+            wanted = tuple(dict.fromkeys(float(share) for share in rest.split(",")))
+            if not all(0 < share < 1 for share in wanted):
+                raise ValueError
+            shares.append((name, wanted))
         except ValueError:
             raise InvalidParameterError(
                 "quantiles must have numbers between 0 and 1 after the equals sign, such as A=.25,.5, got "

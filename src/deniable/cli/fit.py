@@ -70,8 +70,8 @@ def fit(
     method: Annotated[
         MethodName, typer.Option("--method", help="Likelihood, or weights that assume less.")
     ] = MethodName.auto,
-    cov: Annotated[CovName, typer.Option("--cov", help="Kind of standard errors.")] = CovName.sandwich,
-    cluster: Annotated[
+    cov_type: Annotated[CovName, typer.Option("--cov", help="Kind of standard errors.")] = CovName.sandwich,
+    clusters: Annotated[
         str | None, typer.Option("--cluster", metavar="COLUMN", help="Column with the cluster of each row.")
     ] = None,
     weights: Annotated[
@@ -107,8 +107,8 @@ def fit(
         covariates,
         model=model.value,
         method=method.value,
-        cov_type=cov.value,
-        clusters=cluster,
+        cov_type=cov_type.value,
+        clusters=clusters,
         weights=weights,
         key=key,
         missing=missing.value,

@@ -512,7 +512,8 @@ def _responses(
         if scores is None:
             raise InvalidParameterError(
                 f"{formula.outcome} must have a score for each category in a linear model, but the schema has no "
-                'scores; use model="multinomial"'
+                'scores; use model="multinomial"',
+                parameters=('model="multinomial"',),
             )
         scores = scores[[attribute.labels.index(label) for label in categories]]
         known = np.isfinite(scores)
@@ -615,7 +616,8 @@ def _outcome_model(model: str, method: str, attribute: Attribute, k: int, predic
     if chosen == "ordered" and attribute.unranked:
         raise NotIdentifiedError(
             f'some answers of {attribute.name} have no place in its order; use model="multinomial", which needs no '
-            "order"
+            "order",
+            parameters=('model="multinomial"',),
         )
     if chosen == "ordered" and predictors:
         raise InvalidParameterError('model must be "multinomial" with a randomised predictor, got model="ordered"')

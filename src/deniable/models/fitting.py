@@ -199,7 +199,8 @@ def fit(
     if cov_type == "expected" and built.listed is None:
         raise InvalidParameterError(
             'cov_type="expected" needs a randomised outcome and reports that can be listed: use cov_type="sandwich", '
-            '"observed" or "opg"'
+            '"observed" or "opg"',
+            parameters=('cov_type="expected"', 'cov_type="sandwich"'),
         )
     codes = None if groups is None else np.unique(groups, return_inverse=True)[1].astype(np.int64)
     warnings = cluster_warnings(codes)
@@ -267,7 +268,7 @@ def row_values(table: pandas.DataFrame, given: Any, name: str) -> NDArray[Any] |
     if isinstance(given, str):
         if given not in table.columns:
             raise InvalidParameterError(
-                f"{name} must name a column of the table, or be a list of values, got {name}={quoted(given)}"
+                f"{name} must name a column of the table, got {name}={quoted(given)}", parameters=(name,)
             )
         found: NDArray[Any] = table[given].to_numpy()
     else:
@@ -288,9 +289,14 @@ def row_values(table: pandas.DataFrame, given: Any, name: str) -> NDArray[Any] |
 def _check_errors(cov_type: str, way: str, weights: Any, groups: Any, dealt: bool) -> None:
     for what, given in (("weights", weights is not None), ("clusters", groups is not None), ("dealt reports", dealt)):
         if given and cov_type != "sandwich":
-            raise InvalidParameterError(f'cov_type must be "sandwich" with {what}, got cov_type="{cov_type}"')
+            raise InvalidParameterError(
+                f'cov_type must be "sandwich" with {what}, got cov_type="{cov_type}"', parameters=("cov_type",)
+            )
     if way == "weights" and cov_type != "sandwich":
-        raise InvalidParameterError(f'cov_type must be "sandwich" with method="weights", got cov_type="{cov_type}"')
+        raise InvalidParameterError(
+            f'cov_type must be "sandwich" with method="weights", got cov_type="{cov_type}"',
+            parameters=("cov_type", 'method="weights"'),
+        )
 
 
 def cluster_warnings(codes: NDArray[np.int64] | None) -> list[str]:

@@ -292,7 +292,8 @@ def complete(rows: Rows, columns: Sequence[str], missing: Missing, *extra: NDArr
         where = ", ".join(f"{int(own.sum()):,} in {name}" for name, own in blank.items() if own.any())
         raise InvalidInputError(
             f"every row must be complete, but {int(lost.sum()):,} of {len(lost):,} rows have missing values "
-            f'({where}); pass missing="category" to leave these rows out'
+            f'({where}); pass missing="category" to leave these rows out',
+            parameters=('missing="category"',),
         )
     return ~lost
 
