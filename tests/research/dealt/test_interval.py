@@ -55,7 +55,7 @@ def test_a_low_row_fails_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
 
     row = {"mechanism": "JRR", "coverage": 0.9349}
     monkeypatch.setattr(dealt_intervals, "measured", lambda: iter([{"coverage": 0.935}, row]))
-    with pytest.raises(SystemExit, match=r"less than it says: .*JRR"):
+    with pytest.raises(SystemExit, match=r"covers less than its limit: .*JRR"):
         dealt_intervals.rows()
 
 
