@@ -140,6 +140,10 @@ def test_a_table_of_people_has_weights_strata_and_clusters(tmp_path: Path) -> No
             ["--table", "people.csv", "--answer", "said", "--fraction", "north=.1", "--fraction", "north=.2"],
             "--fraction must name each stratum once, got “north” twice",
         ),
+        (
+            ["--table", "people.csv", "--answer", "said", "--fraction", "north=.1"],
+            "--fraction works only with --strata",
+        ),
         (["--answer", "said", "--same", "1", "--n", "2"], "work only with --table"),
         (["--table", "people.csv", "--answer", "said", "--n", "2"], "cannot be used together with counts"),
         (["--table", "people.csv", "--answer", "said", "--n", "2"], "cannot be used together"),

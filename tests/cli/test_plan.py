@@ -46,7 +46,8 @@ def test_a_plan_of_a_questionnaire(run: Run) -> None:
 
 
 def test_a_plan_speaks_in_the_units_of_its_questions(run: Run) -> None:
-    Schema((Attribute("age", kind="numeric", range=(20, 80), grid=31, title="How old are you?"),)).save("ages.json")
+    age = Attribute("age", kind="numeric", range=(20, 80), grid=31, title="How old are you?")
+    Schema((age,)).save("ages.json")
     plan = ("plan", "--schema", "ages.json", "--contributors", "2000", "--epsilon", "1")
     said = run(*plan, "--unit", "age=years").stdout
     # The default is five hundredths of 60 years.
@@ -56,7 +57,10 @@ def test_a_plan_speaks_in_the_units_of_its_questions(run: Run) -> None:
     assert (needed, half) == (f"{question['contributors_needed']:,}", f"{question['half_width']:.1f}")
     assert "on the scale from 20 to 80" in run(*plan).stdout
     for unit in ("age", "age=", "height=cm"):
-        assert "unit must be NAME=UNIT, where NAME is a question (age)" in run(*plan, "--unit", unit).stderr
+        said = run(*plan, "--unit", unit).stderr
+        assert "unit must be NAME=UNIT, where NAME is a question whose mean is asked (age)" in said
+    Schema((age, Attribute("smoker", ("yes", "no")))).save("ages.json")
+    assert "whose mean is asked (age), got unit=“smoker=kg”" in run(*plan, "--unit", "smoker=kg").stderr
 
 
 def test_epsilons_and_all_mechanisms(run: Run) -> None:

@@ -76,6 +76,8 @@ def estimate_table(
         if stratum in fractions:
             raise InvalidParameterError(f"--fraction must name each stratum once, got {quoted(stratum)} twice")
         (fractions[stratum],) = _floats("--fraction", [share])
+    if fractions and columns.strata is None:
+        raise InvalidParameterError("--fraction works only with --strata: leave out --fraction, or add --strata COLUMN")
     sample = estimate_sample(
         design, reports, weights, strata=strata, psus=clusters, fractions=fractions, confidence=confidence
     )

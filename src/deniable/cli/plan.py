@@ -228,11 +228,13 @@ def plan(
 def _units(given: Sequence[str], schema: Schema) -> dict[str, str]:
     """Return the unit of each question, from texts such as NAME=UNIT."""
     found: dict[str, str] = {}
+    means = [column.name for column in schema.columns if column.ask == "mean"]
     for text in given:
         name, mark, unit = text.partition("=")
-        if not mark or not unit.strip() or name not in schema.asked:
+        if not mark or not unit.strip() or name not in means:
             raise InvalidParameterError(
-                f"unit must be NAME=UNIT, where NAME is a question ({', '.join(schema.asked)}), got unit={quoted(text)}"
+                "unit must be NAME=UNIT, where NAME is a question whose mean is asked "
+                f"({', '.join(means) or 'this schema has no such question'}), got unit={quoted(text)}"
             )
         found[name] = unit.strip()
     return found
