@@ -565,3 +565,20 @@ def test_two_surveys_in_one_folder_have_a_page_each_and_open_refuses_what_cannot
         assert "cannot work: " in refused.stderr.replace("\n", " ")
     opened = runner.invoke(app, [*command, "--anyway", "only to try it"])
     assert opened.exit_code == 0, opened.output
+
+
+def test_the_name_of_a_survey_is_checked_before_its_files_and_its_state_before_a_question(folder: Path) -> None:
+    url = sqlite(folder)
+    refused = run("survey", "new", "Bad Slug", folder / "survey.json", "--database", url)
+    assert refused.exit_code == 2
+    assert "got SLUG=“Bad Slug”" in refused.output or "got slug=“Bad Slug”" in refused.output
+    assert "page.json" not in refused.output
+    survey(url, "new", "smoking", folder / "survey.json", folder / "page.json")
+    survey(url, "open", "smoking")
+    refused = run("survey", "delete", "smoking", "--database", url)
+    assert refused.exit_code == 2
+    assert refused.output.startswith("error: only a draft or a closed survey can be deleted, but “smoking” is open")
+    refused = run("survey", "delete", "other", "--database", url)
+    assert refused.exit_code == 2
+    assert "got slug=“other”" in refused.output or "got SLUG=“other”" in refused.output
+    assert "Type its name" not in refused.output

@@ -131,7 +131,31 @@ def test_a_withdrawn_invitation_counts_no_more_and_a_used_one_stays(surveys: Sur
     store.withdraw(ASKED.id, invited[:2])
     fate = store.take({ASKED.id: Posted(ids, row.repeat(3, axis=0), invited=True)})[ASKED.id]
     assert list(fate) == [ALREADY, UNINVITED, NEW]
-    assert store.used(ASKED.id) == [Used("", 1, 2, 2)]
+    assert store.used(ASKED.id) == [Used("", 1, 3, 2)]
+    assert [store.invited(ASKED.id, name) for name in invited] == [True, False, True]
+
+
+def test_no_answer_of_the_collector_tells_which_of_the_revoked_links_were_used(surveys: Surveys) -> None:
+    """Neither the response rate nor the reminders depend on it, and a revoked link cannot be entered again."""
+    open_survey(surveys, access="invited")
+    store, invited = surveys.store, [one.nullifier for one in names(40)]
+    store.invite(ASKED.id, [Invitation(name, "", 1) for name in invited])
+    ids = np.frombuffer(b"".join(invited[:2]), np.uint8).reshape(2, 16)
+    store.take({ASKED.id: Posted(ids, np.zeros((2, 1), np.uint8), invited=True)})
+    before = store.used(ASKED.id)
+    store.withdraw(ASKED.id, invited[1:3])
+    assert store.used(ASKED.id) == before == [Used("", 1, 40, 2)]
+    assert set(store.behind(ASKED.id, 20)) == {invited[0], *invited[3:]}
+    store.withdraw(ASKED.id, invited)
+    assert store.behind(ASKED.id, 20) == []
+    assert "0 of 40 invitations used" in surveys.status("smoking")["invitations"]
+    for name in invited[1:3]:
+        with pytest.raises(InvalidParameterError, match="links must be new to this survey"):
+            store.invite(ASKED.id, [Invitation(name, "", 1)])
+    # A new group does not join a group whose links were all revoked.
+    fresh = [one.nullifier for one in names(60)[40:]]
+    store.invite(ASKED.id, [Invitation(name, "", 1) for name in fresh])
+    assert store.used(ASKED.id) == [Used("", 1, 40, 2), Used("", 2, 20, 0)]
 
 
 def test_two_collectors_on_one_database_count_a_link_once(database: str) -> None:
@@ -275,7 +299,7 @@ def test_the_commands_write_links_once_and_remind_whole_groups(tmp_path: Path, m
     # The links of the reminder are withdrawn, and the rest stays.
     command("survey", "revoke", "smoking", "--links", "late.csv", *base)
     store = open_store(database)
-    assert sum(one.invited for one in store.used(ASKED.id)) == 60
+    assert sum(one.invited for one in store.used(ASKED.id)) == 100
     assert [(entry.act, entry.about) for entry in store.noted() if entry.act in ("invite", "revoke")] == [
         ("invite", "100 links"),
         ("revoke", "40 links"),

@@ -218,7 +218,7 @@ def survey(
         if action is Action.open:
             request["anyway"] = anyway or ""
         if action is Action.delete:
-            _confirm(slug, yes)
+            _confirm(database, slug, yes)
         result = ask(database, request)
     if as_json:
         typer.echo(json.dumps(result, indent=2, ensure_ascii=False))
@@ -294,8 +294,15 @@ def _next(
     return result
 
 
-def _confirm(slug: str, yes: bool) -> None:
-    """Ask the user to type the name of what is deleted, unless the user confirmed in advance."""
+def _confirm(database: str, slug: str, yes: bool) -> None:
+    """Ask the user to type the name of what can be deleted, unless the user confirmed in advance."""
+    from deniable.service.control import ask
+    from deniable.service.surveys import DELETABLE, not_deletable
+
+    if not yes:
+        state = ask(database, {"command": "status", "slug": slug})["state"]
+        if state not in DELETABLE:
+            raise not_deletable(slug, state)
     said = slug if yes else typer.prompt(f"This deletes everything about {slug}. Type its name to continue", err=True)
     if said != slug:
         raise InvalidParameterError(
@@ -318,7 +325,9 @@ def _new(
     languages: list[str] | None,
 ) -> dict[str, Any]:
     from deniable.service.control import ask
+    from deniable.service.surveys import check_slug
 
+    check_slug(request["slug"])
     path = Path(_required(survey_file, "SURVEY", "the collection, survey.json"))
     drafted = _page_beside(path, request["slug"])
     if page_file is None and drafted.exists():

@@ -47,6 +47,9 @@ MAX_COUNTERS = 1 << 20
 MAX_DICTIONARY = 1 << 21
 """Most bytes of a dictionary that a page can ask for."""
 
+DELETABLE = ("draft", "closed")
+"""States in which a survey can be deleted."""
+
 _SLUG = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 
 
@@ -191,6 +194,14 @@ def check_slug(slug: str) -> None:
             "slug must be 1 to 64 characters (a-z, 0-9 or -), and must not begin or end with -, got "
             f"slug={quoted(slug)}; the slug becomes part of the survey's address"
         )
+
+
+def not_deletable(slug: str, state: str) -> InvalidParameterError:
+    """Return the error about the deletion of a survey that takes reports, or may take them again."""
+    return InvalidParameterError(
+        f"only a draft or a closed survey can be deleted, but {quoted(slug)} is {state}; close the survey first "
+        "(`survey close --now`)"
+    )
 
 
 # -------------------------------------------------------------------- actions on surveys
@@ -364,10 +375,7 @@ class Surveys:
         self.row(slug)
         for row in self.store.collections(slug):
             if not self.store.delete(row.id):
-                raise InvalidParameterError(
-                    f"only a draft or a closed survey can be deleted, but {quoted(slug)} is {row.state}; close the "
-                    "survey first (`survey close --now`)"
-                )
+                raise not_deletable(slug, row.state)
         return {"slug": slug, "state": "deleted"}
 
     def withdraw(self, slug: str) -> dict[str, Any]:

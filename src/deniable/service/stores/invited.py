@@ -22,6 +22,16 @@ LEAST_TAGGED = 100
 """Least number of invitations of a channel, so that a count is about many people."""
 
 
+VALID = (
+    "(part >= 0 OR EXISTS (SELECT 1 FROM receipts r"
+    " WHERE r.collection = invitations.collection AND r.nullifier = invitations.nullifier))"
+)
+"""Condition of an invitation that was not revoked, or was used before."""
+
+_GROUP = "(CASE WHEN part < 0 THEN -1 - part ELSE part END)"
+"""Group of an invitation. If an invitation is revoked, `part` becomes -1 - `part`."""
+
+
 class Invitation(NamedTuple):
     """Invitation as a collector keeps it: the id that its holder sends, its channel, and its group (0: none)."""
 
@@ -67,7 +77,7 @@ class Invitations(Accounts):
                     f"the survey must be open or paused when people are invited, got state={quoted(state)}; open the "
                     "survey first"
                 )
-            ((last,),) = run("SELECT coalesce(max(part), 0) FROM invitations WHERE collection = ?", number)
+            ((last,),) = run(f"SELECT coalesce(max({_GROUP}), 0) FROM invitations WHERE collection = ?", number)
             for one in new:
                 if not run(
                     "INSERT INTO invitations VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING 1",
@@ -87,15 +97,18 @@ class Invitations(Accounts):
                     )
 
     def withdraw(self, collection: str, names: Iterable[bytes]) -> None:
-        """Make invitations void; reports that were counted stay counted."""
+        """Make invitations void; reports that were counted stay counted.
+
+        Used and unused invitations get the same mark and stay in all numbers. If the unused ones left the numbers,
+        the numbers would tell which of the given people have answered.
+        """
         with self._working() as run:
             # The row lock waits for reports that are being taken: a counted report has its invitation.
             ((number,),) = run(f"SELECT number FROM collections WHERE id = ?{self._changes}", collection)
             for name in sorted(set(names)):
                 run(
-                    "DELETE FROM invitations WHERE collection = ? AND nullifier = ? AND NOT EXISTS"
-                    " (SELECT 1 FROM receipts r WHERE r.collection = ? AND r.nullifier = ?)",
-                    *(number, name, number, name),
+                    "UPDATE invitations SET part = -1 - part WHERE collection = ? AND nullifier = ? AND part >= 0",
+                    *(number, name),
                 )
 
     def invited(self, collection: str, name: bytes) -> bool:
@@ -103,14 +116,17 @@ class Invitations(Accounts):
         with self._reading() as run:
             return bool(
                 run(
-                    "SELECT 1 FROM invitations i JOIN collections c ON c.number = i.collection"
-                    " WHERE c.id = ? AND i.nullifier = ?",
+                    "SELECT 1 FROM invitations JOIN collections c ON c.number = invitations.collection"
+                    f" WHERE c.id = ? AND nullifier = ? AND {VALID}",
                     *(collection, name),
                 )
             )
 
     def behind(self, collection: str, least: int) -> list[bytes]:
-        """Return the invitations of groups of at least `least` invitations of which fewer than half were used."""
+        """Return the invitations of groups of at least `least` invitations of which fewer than half were used.
+
+        Invitations that were revoked are left out, whether they were used or not.
+        """
         late = {
             one.part
             for one in self.used(collection)
@@ -128,10 +144,10 @@ class Invitations(Accounts):
         """Return the exact number of used invitations; callers decide how much of it is shown."""
         with self._reading() as run:
             found = run(
-                "SELECT i.tag, i.part, count(*), count(r.nullifier) FROM invitations i"
+                f"SELECT i.tag, {_GROUP}, count(*), count(r.nullifier) FROM invitations i"
                 " JOIN collections c ON c.number = i.collection LEFT JOIN receipts r"
                 " ON r.collection = i.collection AND r.nullifier = i.nullifier"
-                " WHERE c.id = ? GROUP BY i.tag, i.part ORDER BY i.tag, i.part",
+                f" WHERE c.id = ? GROUP BY i.tag, {_GROUP} ORDER BY i.tag, {_GROUP}",
                 collection,
             )
         return [Used(*row) for row in found]

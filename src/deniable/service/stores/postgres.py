@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from deniable.errors import MissingExtraError, StoreError
 from deniable.files.wire import LEAF_BYTES, Rows
 from deniable.service.stores.accounts import Run
+from deniable.service.stores.invited import VALID
 from deniable.service.stores.migrations import AFTER_RESTORE, restored
 from deniable.service.stores.store import AT_A_TIME, Store, Upgrade
 
@@ -249,7 +250,8 @@ class PostgresStore(Store):
     def _invited(self, run: Run, collection: int, ids: Rows) -> NDArray[np.bool_]:
         names = [name.tobytes() for name in ids]
         found = run(
-            "SELECT nullifier FROM invitations WHERE collection = ? AND nullifier = ANY(?::bytea[])", collection, names
+            f"SELECT nullifier FROM invitations WHERE collection = ? AND nullifier = ANY(?::bytea[]) AND {VALID}",
+            *(collection, names),
         )
         known = {bytes(name) for (name,) in found}
         return np.fromiter((name in known for name in names), dtype=np.bool_, count=len(names))

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from deniable.errors import StoreError
 from deniable.files.wire import LEAF_BYTES, Rows
 from deniable.service.stores.accounts import Run
+from deniable.service.stores.invited import VALID
 from deniable.service.stores.sqlite_files import TIMEOUT, dated, errors, hold_lock, read_only, write_backup
 from deniable.service.stores.store import AT_A_TIME, Store, Upgrade
 
@@ -147,7 +148,7 @@ class SqliteStore(Store):
     def _invited(self, run: Run, collection: int, ids: Rows) -> NDArray[np.bool_]:
         ((known,),) = run(
             f"{_PIECES} SELECT group_concat(i) FROM pieces CROSS JOIN invitations"
-            " ON collection = ?4 AND nullifier = piece",
+            f" ON collection = ?4 AND nullifier = piece AND {VALID}",
             *(*_pieces(ids), collection),
         )
         return np.isin(np.arange(len(ids)), [int(i) for i in str(known or "").split(",") if i])
