@@ -78,7 +78,7 @@ def test_bad_epsilon(run: Run, epsilon: str, says: str, mechanism: tuple[str, ..
             ("--mechanism", "SMP[ADP]", "--set", "oracles=[1,2]"),
             "oracles[0] must be GRR, OUE, SubsetSelection, CountMeanSketch or SquareWave, got 1",
         ),
-        (("--collection-version", "0"), "version must be >= 1, got version=0"),
+        (("--collection-version", "0"), "--collection-version must be >= 1, got --collection-version=0"),
     ],
 )
 def test_bad_mechanisms(run: Run, options: tuple[str, ...], says: str) -> None:
@@ -365,7 +365,7 @@ def test_errors_name_switches_and_answers_as_they_are_typed(collected: Run) -> N
     total = collected("estimate", "survey.json", "all.aggregate", "--total", "smoker=never")
     assert "has no category “never”; its categories are “yes”, “no”" in total.stderr
     mean = collected("estimate", "survey.json", "all.aggregate", "--mean", "smoker")
-    assert "pass scores, or declare scores in the schema" in mean.stderr
+    assert "mean must name an attribute with scores, but the schema has no scores for “smoker”" in mean.stderr
     assert "mean(" not in mean.stderr
 
 

@@ -218,8 +218,8 @@ def estimate(
 ) -> None:
     """Print frequencies with standard errors and intervals.
 
-    For analysts. Estimates are raw and unbiased, so they can be negative. The last line is the
-    privacy guarantee; --verbose prints all of it.
+    For analysts. Estimates are raw, so they can be negative. The last line is the privacy
+    guarantee; --verbose prints all of it.
     """
     typed = {"yes": yes, "same": same, "different": different, "n": n}
     if design is not None:
