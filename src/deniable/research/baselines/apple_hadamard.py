@@ -33,23 +33,24 @@ class AppleHCMS(FixedSketch[Codes], SignedRows):
 
     The device draws a hash function h_j from a fixed list. The function maps the true code x to one of m cells. The
     device also draws a row of the m x m Hadamard matrix. One bit says whether entry (row, h_j(x)) of the matrix is -1.
-    To find the entry, write the numbers of the row and of the cell in binary and count the places where both have a 1.
-    The entry is -1 if this count is odd. The device reports this bit with probability e^epsilon/(e^epsilon + 1), and
-    the opposite bit otherwise.
+    The device reports this bit with probability e^epsilon/(e^epsilon + 1), and the opposite bit otherwise. To find an
+    entry of the matrix, write the numbers of the row and of the cell in binary and count the places where both numbers
+    have a 1. The entry is -1 if this count is odd.
 
     For a given hash function and row, every value v has a bit, which says whether entry (row, h_j(v)) is -1. Two values
-    in different cells have the same bit in half of the rows. With uniform hash functions, any two values therefore have
-    the same bit with probability c = (m + 1)/(2m).
+    in the same cell always have the same bit, and two values in different cells have the same bit in half of the rows.
+    With uniform hash functions, two values are in the same cell with probability 1/m. So they have the same bit with
+    probability c = (m + 1)/(2m).
 
     The mechanism is **biased**, because the hash functions are the same in every collection. Its bias is as large as
     the bias of `AppleCMS`. Take a value, and let C be the number of reports whose bit equals the bit of this value. The
     estimate of the value's frequency is then m/(m-1) ((e^epsilon + 1)/(e^epsilon - 1) (2C/n - 1) - 1/m).
 
-    The method `variance` computes equation (10) of Pan's paper, which is named under *Source*. The equation is computed
-    with the collision probability c. The reported bit goes through randomised response over 2 cells. Erratum: section
-    4.5 of the paper describes the mechanism as a sketch with m' = 2m/(m + 1) cells. The variance of that sketch differs
-    from the variance of `AppleHCMS`. For example, the difference is 7% at epsilon = 1 and m = 16. The two variances
-    agree only as m goes to infinity.
+    The method `variance` computes equation (10) of Pan's paper, which is named under *Source*. It uses the collision
+    probability c, and the probabilities of randomised response over 2 cells, because the reported bit has two values.
+    Erratum: section 4.5 of the paper describes the mechanism as a sketch with m' = 2m/(m + 1) cells. The variance of
+    that sketch differs from the variance of `AppleHCMS`. For example, the difference is 7% at epsilon = 1 and m = 16.
+    The two variances agree only as m goes to infinity.
 
     Parameters
     ----------

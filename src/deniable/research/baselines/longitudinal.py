@@ -47,13 +47,14 @@ def _check_below(mechanism: Memoised[Any]) -> None:
 @final
 @dataclass(frozen=True)
 class LGRR(MemoisedCode):
-    """L-GRR as published randomises a code once, stores the result, and randomises the result again for each report.
+    """The published form of L-GRR randomises a code once, stores the result, and randomises it again for each report.
 
     Both stages are randomised response over the k codes. The second stage has the budget ln((A B - 1)/(A - B)), where A
-    = exp(epsilon_forever) and B = exp(epsilon_once). For k > 2, one report spends less than `epsilon_once`. For
-    example, with k = 8, epsilon_forever = 2 and epsilon_once = 1, one report spends 0.755. One report of `MemoisedGRR`
-    spends all of `epsilon_once`. In the example, the variance of `MemoisedGRR` for rare answers is therefore less than
-    half of the variance of L-GRR.
+    = exp(epsilon_forever) and B = exp(epsilon_once). The parameter `epsilon_once` is the budget of one report. For k >
+    2, one report of L-GRR spends less than this budget. For example, with k = 8, epsilon_forever = 2 and epsilon_once =
+    1, one report spends 0.755. The mechanism `MemoisedGRR` has the same two budgets, and its reports spend all of
+    `epsilon_once`. In the example, the variance of `MemoisedGRR` for rare answers is therefore less than half of the
+    variance of L-GRR.
 
     Parameters
     ----------
@@ -104,12 +105,13 @@ class LGRR(MemoisedCode):
 @final
 @dataclass(frozen=True)
 class LOUE(MemoisedBits):
-    """L-OUE as published randomises k bits once, stores the result, and randomises the result again for each report.
+    """The published form of L-OUE randomises k bits once, stores them, and randomises them again for each report.
 
     The stored bits are called the *permanent response*. A bit that is 1 in the permanent response is 1 in a report with
-    probability 1/2. But the bit of the true answer may be 0 in the permanent response. So this bit is 1 in a report
-    with a probability below 1/2, although a report spends all of `epsilon_once`. In `MemoisedOUE` this probability is
-    1/2, so `MemoisedOUE` has less variance.
+    probability 1/2. But the bit of the true answer may be 0 in the permanent response. So the bit of the true answer is
+    1 in a report with a probability below 1/2. The mechanism `MemoisedOUE` has the same two budgets. In its reports,
+    the bit of the true answer is 1 with probability 1/2, so it has less variance than L-OUE. One report of either
+    mechanism spends all of `epsilon_once`, which is the budget of one report.
 
     Parameters
     ----------

@@ -6,11 +6,12 @@ to lie on the hyperplane of the true value. Any two hyperplanes share the same n
 estimates every frequency. For many possible answers, the error is nearly as small as the error of subset selection. A
 report takes log2 N bits.
 
-The published C++ code spends more than epsilon. It draws all entries of a vector at random, and then replaces one entry
-such that the vector is on the hyperplane of the true value, or off it, as the response requires. If the vector is zero
-*before* this replacement, the code starts again. This case would have led to one of the points off the hyperplane, so
-this point is too rare. For example, with 6 points and q = 5, the claimed epsilon is 1, and the actual epsilon is 1 +
-ln(6/5) = 1.182. In this implementation, each possible draw gives a different point, and the code never starts again.
+The published C++ code spends more than epsilon. It draws all entries of a vector at random. Depending on the response,
+the vector must be on the hyperplane of the true value or off this hyperplane, so the code then replaces one entry. If
+the vector is zero *before* this replacement, the code starts again. Without this restart, the zero vector would become
+one of the points off the hyperplane. Because of the restart, this point is too rare. For example, with 6 points and q =
+5, the claimed epsilon is 1, and the actual epsilon is 1 + ln(6/5) = 1.182. In this implementation, each possible draw
+gives a different point, and the code never starts again.
 """
 
 from __future__ import annotations
@@ -93,10 +94,10 @@ def dimension(k: int, q: int) -> int:
 class PGR(PureOracle[Codes]):
     """Projective geometry response reports a point of a finite projective space.
 
-    Let F_q be the field of q elements. The points are the nonzero vectors with t entries in F_q. Two vectors are the
-    same point if one is a multiple of the other. So there are N = (q^t - 1)/(q - 1) points. Here t is the smallest
-    number with t >= 2 and N >= k. Every code has a point of its own. Each point is orthogonal to
-    s = (q^(t-1) - 1)/(q - 1) points.
+    Take vectors with t entries from the field F_q of q elements. Every nonzero vector is a point. Two vectors are the
+    same point if one is a multiple of the other. So there are N = (q^t - 1)/(q - 1) points. The number t of entries is
+    the smallest number with t >= 2 and N >= k. Every code has a point of its own. Each point is orthogonal to s =
+    (q^(t-1) - 1)/(q - 1) points.
 
     Write E = e^epsilon. With probability E s/(E s + N - s), the report is drawn uniformly from the s points that are
     orthogonal to the point of the true code. Otherwise it is drawn uniformly from the other N - s points.

@@ -47,8 +47,9 @@ class AlignedCorrRR(FullRecords, SimulatedByRecord[NDArray[Any]]):
     """Aligned Corr-RR gives all attributes the same number of groups of codes, and runs Corr-RR on the groups.
 
     In Corr-RR, each contributor reports one uniformly drawn attribute, the *pivot*, and noisy copies of this report for
-    all other attributes. Here every attribute has as many groups as the smallest attribute has codes, and a public map
-    gives the group of each code. The device replaces a reported group by a code that it draws uniformly from the group.
+    all other attributes. Here the codes of every attribute are divided into m groups, where m is the smallest of the
+    numbers k_j of possible answers. A public map gives the group of each code. The device replaces a reported group by
+    a code that it draws uniformly from the group.
 
     Parameters
     ----------

@@ -5,8 +5,9 @@ Blocki, Li, Jha 2017). In their proposal, paired contributors randomise their ve
 differs in two ways:
 
 * JRR couples the decisions of paired contributors to tell the truth. This class couples their *reports*: a contributor
-  reports 1 for a bit if a uniform number U is less than a threshold t. The paired contributor uses 1 - U in place of U.
-  This coupling lowers the variance of rare values below the variance of OUE.
+  reports 1 for a bit if a uniform number U is less than a threshold t. The threshold is 1/2 for the bit of the
+  contributor's answer, and q for every other bit. The paired contributor uses 1 - U in place of U. This coupling lowers
+  the variance of rare values below the variance of OUE.
 * Each bit has random pairs of its own. A single pairing for all bits would betray who is paired with whom
   (docs/theory/coupling.md).
 
@@ -50,8 +51,8 @@ class CoupledOUE(CoupledReports[Bits], BitOracle):
 
     The bit of the contributor's answer is reported as 1 with probability 1/2, and every other bit with probability q. A
     dealer deals secret shares once to n contributors. For every bit, the dealer forms new random pairs of contributors.
-    In a coupled pair, the shares tell exactly one of the two contributors to report 0. The other contributor reports 1
-    with probability 2 q, and the truth otherwise.
+    The parameter `weight` is the fraction of pairs that are *coupled*. In a coupled pair, the shares tell exactly one
+    of the two contributors to report 0. The other contributor reports 1 with probability 2 q, and the truth otherwise.
 
     Parameters
     ----------

@@ -92,8 +92,10 @@ def smallest_batch(epsilon: EpsilonLike, k: int = 2, epsilon_aux: EpsilonLike | 
 class QuotaBatches(QuotaGroups[BatchReports]):
     """Quota batches run quota randomised response separately in batches of a fixed number of contributors.
 
-    For each batch, the dealer deals secret shares. A share says "tell the truth" or "say v" for a given code v, which
-    is a *forced answer*. In each batch, every code is forced on at least a fixed number of contributors.
+    For each batch, the dealer deals secret shares. A share says "tell the truth" or "say v" for a given code v. The
+    instruction "say v" is called a *forced answer*. In each batch, the dealer forces every code on at least a fixed
+    number of contributors. This number is called the *quota*. The page of `QuotaRR` describes a single deal for
+    everybody.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
 """Quota randomised response (QuotaRR), whose dealer hands out "say v" and "say the truth" in nearly fixed numbers.
 
 In plain randomised response, each device decides alone whether to lie. So the number of lies varies by chance, and this
-variation is the noise of the estimates. Here a dealer gives each contributor an instruction: say the truth, or say a
-given value v, which is a *forced answer*. The instruction is called a *type*. The dealer deals the types of all n
-contributors together, and sees neither data nor reports.
+variation is the noise of the estimates. Here a dealer gives each contributor an instruction, which is called a *type*:
+say the truth, or say a given value v. The instruction to say a given value is called a *forced answer*. The dealer
+deals the types of all n contributors together, and sees neither data nor reports.
 
 The types have the same distribution as in the following procedure. The dealer draws the types as in randomised
 response, and draws all of them again until every forced answer is dealt at least a0 times.
@@ -57,9 +57,9 @@ def _minimum(n: int, k: int, weight: Fraction, truth: Fraction, lie: Fraction, d
 class QuotaRR(QuotaOracle[Codes], CodeOracle, TypedShares, TellsAnswers, RelatedReports):
     """Quota randomised response reports one code, and a dealer decides who must report a given code.
 
-    The dealer deals secret shares once to n contributors. A share says "tell the truth" or "say v" for a given code v,
-    which is a *forced answer*. The dealer forces each code on at least a0 contributors. The number a0, called the
-    *quota*, is fixed in advance.
+    The dealer deals secret shares once to n contributors. A share says "tell the truth" or "say v" for a given code v.
+    The instruction "say v" is called a *forced answer*. The dealer forces each code on at least a0 contributors. The
+    number a0, called the *quota*, is fixed in advance.
 
     Parameters
     ----------

@@ -1,11 +1,11 @@
 """Quota records (QuotaRecords), whose dealer also deals each attribute to exactly the same number of contributors.
 
-The mechanism is SMP with a dealer: each contributor reports one attribute, which the dealer chooses. A contributor's
-share names the attribute and a type. The type is an instruction to tell the truth or to say a given code. For each
-attribute, the dealer deals the types as in `QuotaRR`.
+The mechanism is `SMP` with a dealer. In `SMP`, each contributor draws one attribute at random and reports it. Here the
+dealer chooses the attribute. A contributor's share names the attribute and a type. The type is an instruction to tell
+the truth or to say a given code. For each attribute, the dealer deals the types as in `QuotaRR`.
 
-In SMP, two numbers vary by chance: the number of reports about each attribute, and the number of forced answers. Here
-the first number is fixed, and the second number hardly varies. So the noise is smaller than in SMP. A contributor
+In `SMP`, two numbers vary by chance: the number of reports about each attribute, and the number of forced answers. Here
+the first number is fixed, and the second number hardly varies. So the noise is smaller than in `SMP`. A contributor
 reports only one attribute, with the whole epsilon. So epsilon protects the whole record. The proof is in
 docs/theory/quota_rr.md.
 """
@@ -62,10 +62,12 @@ number."""
 @final
 @dataclass(frozen=True)
 class QuotaRecords(QuotaGroups[DealtAttribute], DealtRecordMechanism[DealtAttribute]):
-    """Each contributor reports one attribute, which a dealer names, with a quota of forced answers.
+    """A dealer tells each contributor which attribute to report, and tells some contributors which code.
 
-    The dealer deals secret shares once to n contributors. A share names an attribute, and says either "tell the truth"
-    or "say v" for a given code v. The instruction "say v" is called a *forced answer*.
+    The dealer deals secret shares once to n contributors. A share names an attribute. It also says "tell the truth", or
+    "say v" for a given code v of this attribute. The instruction "say v" is called a *forced answer*. For each
+    attribute, the dealer forces every code on at least a fixed number of contributors. This number is called the
+    *quota* of the attribute.
 
     Parameters
     ----------
@@ -74,8 +76,9 @@ class QuotaRecords(QuotaGroups[DealtAttribute], DealtRecordMechanism[DealtAttrib
     epsilon : float, Fraction, Decimal or str
         Privacy budget of the whole record in nats. The guarantee holds against everybody except the dealer.
     n : int
-        Number of contributors who receive a share, at least 2 d. Each attribute is dealt to floor(n/d) contributors,
-        and each of the first n mod d attributes to one more contributor. Fewer contributors may report.
+        Number of contributors who receive a share, at least 2 d. Each of the first n mod d attributes is dealt to
+        floor(n/d) + 1 contributors. Each of the other attributes is dealt to floor(n/d) contributors. Fewer
+        contributors may report.
     minima : sequence of int, optional
         Quota of each attribute: every code of the attribute is forced on at least this many contributors. By default,
         each quota is chosen as in `QuotaRR`.
