@@ -564,8 +564,9 @@ class MemoisedGRR(MemoisedCode):
 
     In the first stage, a device randomises each possible answer once and stores the results, which are called
     *permanent responses*. In the second stage, for each report, the device takes the permanent response of the true
-    answer and randomises it again. The published mechanism L-GRR has the same first stage. If k > 2, the second stages
-    differ: one report of L-GRR spends less than `epsilon_once`, and one report of MemoisedGRR spends all of it.
+    answer and randomises it again. The parameter `epsilon_once` is the budget of one report. One report of MemoisedGRR
+    spends all of this budget. The published mechanism L-GRR has the same first stage, but its second stage is different
+    if k > 2. One report of L-GRR then spends less than `epsilon_once`.
 
     Parameters
     ----------
@@ -688,8 +689,8 @@ class MemoisedOUE(MemoisedBits):
 
     A device writes each possible answer as k bits: the bit of the answer is 1, and all others are 0. The device
     randomises the bits of each answer once and stores the results, which are called *permanent responses*. For each
-    report, it takes the permanent response of the true answer and randomises its bits again. The literature calls this
-    mechanism L-OSUE.
+    report, the device takes the permanent response of the true answer and randomises its bits again. The literature
+    calls this mechanism L-OSUE.
 
     Parameters
     ----------
@@ -823,11 +824,11 @@ class MemoisedCells(Sketch, Memoised[Any]):
 @final
 @dataclass(frozen=True)
 class MemoisedHash(MemoisedCells):
-    """Memoised local hashing keeps one hash function and its randomised cells, and derives every report from them.
+    """Memoised local hashing keeps a hash function and randomised cells, and derives every report from them.
 
     The hash function maps every possible answer to one of g cells. The device randomises each of the g cells once and
-    stores the results, which are called *permanent responses*. For each report, it takes the permanent response of the
-    true answer's cell and randomises it again.
+    stores the results, which are called *permanent responses*. For each report, the device takes the permanent response
+    of the true answer's cell and randomises it again.
 
     Parameters
     ----------

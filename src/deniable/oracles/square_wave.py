@@ -77,8 +77,9 @@ class SquareWave(HistogramReports, LinearOracle[Codes], CraftedReports, WeighedR
     window : {"mean", "paper"} or int, optional
         Window b, an integer from 0 to k. With "mean", b is the window with the least variance of an estimated mean,
         averaged over all possible answers. If several windows have this least average, b is the smallest of these
-        windows. With "paper", b is the window of Li et al. On scales with many points, it is smaller than the window of
-        "mean". If the window is 0, the mechanism is randomised response. The object stores the integer in `window`.
+        windows. With "paper", b is the window of Li et al. On scales with many points, the window of "paper" is smaller
+        than the window of "mean". If the window is 0, the mechanism is randomised response. The object stores the
+        integer in `window`.
 
     Raises
     ------

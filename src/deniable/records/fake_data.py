@@ -225,9 +225,10 @@ class FakeData(CountedRecords, SimulatedByRecord[NDArray[Any]], CraftedReports, 
 class RSFD(FakeData):
     """Each contributor reports one uniformly sampled attribute and hides it among fake reports of the other attributes.
 
-    With GRR, reports are an [n, d] array of codes. The dtype of the array is the smallest of uint8, uint16 and uint32
-    that can hold the codes of all attributes. With OUE, reports are packed bits: uint8[n, sum of ceil(k_j/8)]. Every
-    attribute starts at a byte boundary.
+    The parameter `oracle` decides whether the attributes are reported through GRR or OUE. With GRR, reports are an [n,
+    d] array of codes. The dtype of the array is the smallest of uint8, uint16 and uint32 that can hold the codes of all
+    attributes. With OUE, reports are packed bits: uint8[n, sum of ceil(k_j/8)]. Every attribute starts at a byte
+    boundary.
 
     For two records that differ in only one attribute, a smaller epsilon can hold. The method `privacy` lists this
     epsilon in `per_attribute`, one number for each attribute.

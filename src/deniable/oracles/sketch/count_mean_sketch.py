@@ -251,11 +251,11 @@ class CountMeanSketch(Sketch):
         read as 1/10.
     m : int, optional
         Number of cells m, from 2 to 2^32. The default is the m with the least mean squared error, averaged over the
-        possible answers. If the collector's state for this m would have more than 2^28 counters, the default is an m
-        whose state has at most 2^26 counters, if there is such an m. The object stores the default in `m`, so client
-        and server always use the same m. If you set `m` yourself, or if k is above 2^27, the state can have more than
-        2^28 counters. With such a state, the collector can only count the reports for a list of values
-        (`count_support`, `QuerySketch`).
+        possible answers. If the collector's state for this m would have more than 2^28 counters, the default is the
+        best m whose state has at most 2^26 counters. If there is no such m, the default is the best m whose state has
+        at most 2^28 counters. The object stores the default in `m`, so client and server always use the same m. If you
+        set `m` yourself, or if k is above 2^27, the state can have more than 2^28 counters. With such a state, the
+        collector can only count the reports for a list of values (`count_support`, `QuerySketch`).
     family : str
         Hash family. The function `OCMS` chooses a suitable family.
 

@@ -76,8 +76,9 @@ class PrefixReports(NamedTuple):
 class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
     """`HeavyHitters` finds and counts frequent strings without a list of the possible strings.
 
-    Each device draws a length, and reports the prefix of this length of its string in randomised form. The collector
-    finds the frequent strings step by step, from the shortest prefixes to the longest.
+    Each device draws a length and takes the prefix of its string that has this length. The device reports this prefix
+    in randomised form. The collector finds the frequent strings step by step, from the shortest prefixes to the
+    longest.
 
     Parameters
     ----------

@@ -4,8 +4,8 @@ Corr-RR is from Seeam, Zheng, Hu, *Frequency estimation of correlated multi-attr
 privacy* (PoPETs). It has two phases. In the first phase, some of the contributors report through `SPL`. The collector
 learns a matrix P of copy probabilities from the resulting frequencies and publishes it. In the second phase, every
 contributor draws one attribute, the *pivot*, and reports it through GRR with the whole budget. Every other attribute is
-reported as a copy of *that report*. With probability P[target, pivot], the copy has the same code. Otherwise, the copy
-is a uniformly drawn other code.
+reported as a copy of *the report of the pivot*. With probability P[target, pivot], the copy has the same code.
+Otherwise, the copy is a uniformly drawn other code.
 
 The module `copy_probabilities` explains errata of the paper. Section 3.3.1 of the paper claims an amplification of
 privacy, but there is none for whole records. For two records that may differ in every attribute, the largest likelihood
@@ -56,8 +56,10 @@ class CorrRR(OnePivot):
     every other attribute, the device repeats the reported code with a public probability, and reports another code
     otherwise.
 
-    If all attributes have the same number of possible answers, the estimates are biased. The copies pull the
-    frequencies of every attribute towards the frequencies of the others.
+    If all attributes have the same number of possible answers, the method `estimate` uses the estimator of the paper,
+    which is biased. The copies pull the estimated frequencies of every attribute towards the frequencies of the other
+    attributes. If the numbers differ, or if `alignment` is given, `estimate` uses the estimator `unmixed`. It is
+    unbiased for every frequency that the reports determine.
 
     Parameters
     ----------

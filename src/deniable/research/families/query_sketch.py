@@ -1,8 +1,8 @@
 """Count-mean sketch for dictionaries that nobody can list, whose collector counts supports of a list of known queries.
 
-Contributors report exactly as with the count-mean sketch itself. The domain can be as large as the sketch's hash family
-allows, for example all 64-bit fingerprints of strings. The collector keeps one counter for each chosen value.
-Aggregates can be merged, as with every other mechanism.
+Contributors report exactly as with the count-mean sketch itself. The number k of possible answers can be as large as
+the sketch's hash family allows. For example, the possible answers can be all 64-bit fingerprints of strings. The
+collector keeps one counter for each chosen value. Aggregates can be merged, as with every other mechanism.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ class QuerySketch(Mechanism[Any], SkipsInvalid, ChecksRows):
     sketch : CountMeanSketch
         The count-mean sketch with which contributors report. Its parameter k is the number of possible answers.
     queries : sequence of int
-        Codes from 0 to k-1 whose frequencies are wanted, without repeats. Contributors need not know this list.
+        Codes whose frequencies are wanted. Each code is from 0 to k-1, and no code is repeated. Contributors need not
+        know this list.
 
     Raises
     ------

@@ -3,8 +3,8 @@
 Cond-RR is from the paper on Corr-RR, section 3.3.6: Seeam, Zheng, Hu, *Frequency estimation of correlated
 multi-attribute data under local differential privacy* (PoPETs). It has two phases. In the first phase, some of the
 contributors report all attributes through SPL. For each pair of attributes, the collector counts the pairs of reported
-codes (`SPLPairs`). From these counts the collector learns conditional distributions, and publishes them. We write P(X_j
-| X_s) for the distribution of the answers to attribute j, given the answer to attribute s.
+codes (`SPLPairs`). From these counts the collector learns conditional distributions, and publishes them as tables. We
+write P(X_j | X_s) for the distribution of the answers to attribute j, given the answer to attribute s.
 
 In the second phase, every contributor draws the pivot s uniformly from the attributes. The device reports y_s, which is
 the pivot's code after GRR with the whole budget. For every other attribute j it reports a code drawn from P(X_j | X_s =
@@ -13,11 +13,12 @@ answers.
 
 The paper gives no estimator. This class offers two biased estimators and an unbiased estimator:
 
-* `debiased` is the estimator of Corr-RR: (count/n - q)/(p - q). Here count is the number of reports of a code, and p
-  and q are the probabilities that GRR reports the true code and one particular other code.
+* `debiased` is the estimator of Corr-RR: (count/n - q)/(p - q). Here count is the number of reports of a code. GRR
+  reports the true code with probability p, and every particular other code with probability q.
 * `levelled` subtracts the expected effect of lies. With probability k q, GRR over k codes reports a uniform code, and
-  otherwise it reports the true code. For a uniform code of the pivot, the public tables give the distribution of the
-  codes of every other attribute, and `levelled` subtracts this known part. The formula is below.
+  otherwise it reports the true code. If the reported code of the pivot is uniform, the tables determine the
+  distribution of the codes of every other attribute. The tables are public, so the collector knows this part of the
+  counts and subtracts it. The formula is below.
 * `unmixed` solves the linear system that the tables define. This estimator is unbiased, whatever the tables are.
 
 The formula of `levelled` for attribute j is
@@ -78,8 +79,8 @@ class CondRR(OnePivot):
     conditionals : sequence of d sequences of d tables
         The entry conditionals[s][j][y] is the distribution of attribute j if the pivot is s and its reported code is y.
         Each distribution must sum to 1 within 1e-9. The entries conditionals[s][s] are empty. The class method `learn`
-        makes such tables from the reports of the first phase. Its argument n2 is the expected number of contributors in
-        the second phase. The guarantee epsilon holds for any distributions.
+        makes such tables from the reports of the first phase. The argument n2 of `learn` is the expected number of
+        contributors in the second phase. The guarantee epsilon holds for any distributions.
 
     Raises
     ------

@@ -44,8 +44,10 @@ class JRR(SignedCoins[Codes], CodeOracle):
     The answers are coded 0 and 1. A dealer deals secret shares once to n contributors, in random pairs. The shares make
     it less likely that both contributors of a pair lie.
 
-    The class method `optimal` chooses p and rho for a nominal epsilon. Its argument `count` is a guess of the number of
-    contributors with the answer 1. Its argument `epsilon_aux` is a bound against everybody, even a colluding dealer.
+    The parameter p is the probability of a true report. The parameter rho, which is at most 0, is the correlation
+    between the events that two paired contributors tell the truth. The class method `optimal` chooses p and rho for a
+    nominal epsilon. Its argument `count` is a guess of the number of contributors with the answer 1. Its argument
+    `epsilon_aux` is a bound against everybody, even a colluding dealer.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ probability q = (1 - p)/(k - 1).
 
 The paper needs three corrections:
 
-* For two partners, the choices between the truth and a lie have the correlation rho/(k-1), not rho.
+* The correlation between the events that two partners tell the truth is rho/(k-1), not rho.
 * The table is a probability distribution only for rho from -min(p/q, (k-1)^2 q/p) to k-1.
 * The claim "consistently outperforms GRR" is false for frequencies near 1/k.
 
@@ -177,8 +177,8 @@ class KaryJRR(SignedCoins[Codes], CodeOracle):
         The number rho of equation (27) in the paper on JRR, from -min(p/q, (k-1)^2 q/p) to 0, where q = (1 - p)/(k -
         1). With rho = 0 the mechanism is GRR. A value within 1e-12 (relative) of the lower end is replaced by the lower
         end. The equation also allows positive values up to k - 1. This class refuses positive values, because they
-        hardly lower the error. With n reports, a positive value lowers the variance of a count by less than the amount
-        that one report adds to this variance.
+        hardly lower the error. Take the variance of a count of n reports. A positive value lowers this variance by less
+        than one of the n reports adds to it.
     n : int
         Number of contributors who receive a share, from 2 to 2^32. Fewer contributors may report. If n is odd, the
         dealer draws one contributor who is left unpaired and reports by GRR.

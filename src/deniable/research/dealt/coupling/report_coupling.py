@@ -49,8 +49,9 @@ class ReportCoupledRR(CoupledReports[Codes], CodeOracle):
     """Report-coupled randomised response reports one bit, and noise partly cancels within secret pairs.
 
     The question has two possible answers, coded 0 and 1. A dealer divides n contributors into random pairs in secret,
-    and deals one secret share to every contributor. A share says "say 1", "say 0" or "say the truth". In a *coupled*
-    pair, one contributor is told to say 1 whenever the other contributor is told to say 0.
+    and deals one secret share to every contributor. A share says "say 1", "say 0" or "say the truth". The parameter
+    `weight` is the fraction of pairs that are *coupled*. In a coupled pair, one contributor is told to say 1 whenever
+    the other contributor is told to say 0.
 
     Parameters
     ----------
@@ -61,8 +62,8 @@ class ReportCoupledRR(CoupledReports[Codes], CodeOracle):
         Number of contributors who receive a share, from 2 to 2^32. Fewer contributors may report. If n is odd, the
         dealer draws one contributor who is left unpaired.
     weight : float, Fraction, Decimal or str
-        Fraction of pairs that are coupled, from 0 to 1. In the other pairs, the two shares are independent. With weight
-        0, the mechanism is randomised response.
+        Fraction of pairs that are coupled, from 0 to 1. In a pair that is not coupled, the two shares are independent.
+        With weight 0, the mechanism is randomised response.
     colluders : int, optional
         Number of colluders for which `privacy` states a bound, at most n - 1. The default is 5, or n - 1 if that is
         less.
