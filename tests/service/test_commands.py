@@ -582,3 +582,35 @@ def test_the_name_of_a_survey_is_checked_before_its_files_and_its_state_before_a
     assert refused.exit_code == 2
     assert "got slug=“other”" in refused.output or "got SLUG=“other”" in refused.output
     assert "Type its name" not in refused.output
+
+
+def test_a_backup_does_not_overwrite_a_file_without_force(folder: Path) -> None:
+    url, copy = sqlite(folder), folder / "copy.db"
+    survey(url, "new", "smoking", folder / "survey.json", folder / "page.json")
+    copy.write_text("mine")
+    refused = run("survey", "backup", "-o", copy, "--database", url)
+    assert refused.exit_code != 0
+    assert (
+        "exists: it may be the only backup; choose another name, or overwrite the file with --force" in refused.output
+    )
+    assert copy.read_text() == "mine"
+    assert run("survey", "backup", "-o", copy, "--force", "--database", url).exit_code == 0
+    assert copy.read_bytes().startswith(b"SQLite format 3")
+    refused = run("survey", "backup", "-o", folder / "kept", "--keep", 2, "--force", "--database", url)
+    assert refused.exit_code == 2
+    assert "--force must be left out with --keep" in refused.output
+
+
+def test_the_text_of_a_status_has_words_for_people(folder: Path) -> None:
+    url = sqlite(folder)
+    survey(url, "new", "smoking", folder / "survey.json", folder / "page.json")
+    said = run("survey", "status", "smoking", "--database", url).output
+    assert "None" not in said
+    assert "{" not in said
+    assert "opens_at" not in said
+    assert "rejections    none\n" in said
+    store = open_store(url)
+    store.reject({(ASKED.id, "2026-05-01", "invalid-report"): 2, (ASKED.id, "2026-05-01", "too-large"): 1})
+    store.close()
+    said = run("survey", "status", "smoking", "--database", url).output
+    assert "rejections    invalid-report: 2, too-large: 1\n" in said

@@ -347,7 +347,7 @@ def test_a_number_of_people_may_have_marks_between_thousands(here: Running, ann:
     at = ann.begin("many")
     ann.sends(f"{at}/plan", contributors=typed)
     assert kept(here, "many").contributors == 1500
-    assert "contributors" in fault(ann.post(f"{at}/plan", contributors="1,5"))
+    assert "whole number" in fault(ann.post(f"{at}/plan", contributors="1,5"))
     ann.sends(f"{at}/delete", name="many")
 
 
@@ -436,8 +436,8 @@ def test_a_draft_stays_small_and_odd_numbers_are_refused(
     for low, points in (("nan", "5"), ("-inf", "5"), ("1e999", "5"), ("0", "nan"), ("0", "inf")):
         ann.sends(f"{at}/questions/q001", text="How much?", kind="numeric", low=low, high="10", points=points, boxes="")
         assert "must be a number such as 6.5" in ann.get(at)
-    assert "exceeded maximum size" in fault(ann.post(f"{at}/plan", contributors="9" * 5000))
-    assert "access: Input should be" in fault(ann.post(f"{at}/plan", access="nobody"))
+    assert "must be a whole number of usual size" in fault(ann.post(f"{at}/plan", contributors="9" * 5000))
+    assert fault(ann.post(f"{at}/plan", access="nobody")) == "“Who can answer” must be one of the choices on this page."
 
 
 def test_a_survey_for_invited_people_says_where_invitations_are_made(here: Running, ann: Person) -> None:
@@ -548,11 +548,16 @@ def test_a_draft_that_is_not_finished_is_not_opened(here: Running, ann: Person) 
     for part in ("introduction is not written", "consent is not written", "whom to ask", "how many people"):
         assert part in said
     for field, value, message in (
-        ("contributors", "many", "contributors: Input should be a valid integer"),
-        ("min_batch", "3", "min_batch: Input should be greater than or equal to 20"),
-        ("epsilon", "1" * 200, "epsilon: String should have at most 100 characters"),
+        ("contributors", "many", "“How many people will answer” must be a whole number."),
+        ("min_batch", "3", "“Smallest group of reports that enters the results” must be at least 20."),
+        ("min_batch", "9" * 12, "“Smallest group of reports that enters the results” must be at most 1,000,000,000."),
+        ("grace_hours", "long", "“Hours after the close in which late reports still count” must be a number."),
+        ("grace_hours", "9999", "“Hours after the close in which late reports still count” must be at most 8,784."),
+        ("own_epsilon", "1" * 200, "“Another epsilon” must be at most 100 characters long."),
     ):
-        assert message in fault(ann.post(f"{at}/plan", **{field: value}))
+        answer = ann.post(f"{at}/plan", **{field: value})
+        assert fault(answer) == message
+        assert f">{message[1:].partition('”')[0]}</label>" in answer.content.decode()
     ann.sends(f"{at}/plan", contributors="1,000", own_epsilon="a lot")
     assert "epsilon" in html.unescape(ann.get(f"{at}/plan")).partition("Still open")[2]
     assert here.collector.of_slug("half") is None

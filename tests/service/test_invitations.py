@@ -292,7 +292,7 @@ def test_the_commands_write_links_once_and_remind_whole_groups(tmp_path: Path, m
     store.close()
     assert "100 of 100" not in (told := command("survey", "status", "smoking", *base).stdout)
     assert "60 of 100 invitations used (60%), counted in steps of 20" in told
-    assert "{'mail': '60 of 100'}" in told
+    assert "channels      mail: 60 of 100\n" in told
     command("survey", "remind", "smoking", "--links", "links.csv", "-o", "late.csv", *base)
     late = {row["token"] for row in csv.DictReader(io.StringIO(Path("late.csv").read_text()))}
     assert late == {known[name]["token"] for name, part in parts.items() if part > 3}

@@ -64,7 +64,7 @@ _USED = {
     Action.export: {"name", "output", "reports", "position", "as_json"},
     Action.publish: {"name", "output", "reports", "as_json"},
     Action.withdraw: {"name", "as_json"},
-    Action.backup: {"output", "keep", "as_json"},
+    Action.backup: {"output", "keep", "force", "as_json"},
     Action.restore: {"name"},
     Action.migrate: {"output", "no_backup"},
 }
@@ -119,6 +119,7 @@ def survey(
     keep: Annotated[
         int | None, typer.Option("--keep", help="For backup: number of backups to keep in the folder --output.", min=1)
     ] = None,
+    force: Annotated[bool, typer.Option("--force", help="For backup: overwrite an existing file.")] = False,
     no_backup: Annotated[bool, typer.Option("--no-backup", help="For migrate: skip the backup.")] = False,
     reports: Annotated[
         bool,
@@ -209,7 +210,7 @@ def survey(
         target = Path(_required(output, "--output", "where to write"))
         if action is Action.export and position is not None:
             request["position"] = position
-        result = _written(database, request, target, reports, keep)
+        result = _written(database, request, target, reports, keep, force)
     elif action is Action.publish:
         result = _publish(database, request | ({"reports": True} if reports else {}), output)
     else:
@@ -227,13 +228,25 @@ def survey(
             typer.echo(f"{row['slug']}  {row['state']}  n = {row['n']:,}  {row['collection'][:12]}")
     elif action not in (Action.export, Action.backup):
         for key, value in result.items():
-            if key not in ("page", "document", "warning"):
-                typer.echo(f"{key:<14}{value}")
+            if value is not None and key not in ("page", "document", "warning"):
+                typer.echo(f"{key:<14}{_words(value)}")
     if "warning" in result:
         note(f"warning: {result['warning']}")
     if action is Action.delete:
         note("earlier backups and exports still contain this survey")
         note("devices that answered refuse the same collection; to ask again, make a collection with another title")
+
+
+def _words(value: Any) -> str:
+    """Return a value of a result as text."""
+    match value:
+        case bool():
+            return "yes" if value else "no"
+        case dict():
+            return ", ".join(f"{key}: {_words(one)}" for key, one in value.items()) or "none"
+        case list() | tuple():
+            return ", ".join(map(_words, value)) or "none"
+    return str(value)
 
 
 def _named(action: Action, name: str | None) -> str:
@@ -360,17 +373,24 @@ def _page_beside(survey_file: Path, slug: str) -> Path:
     return usual if same else survey_file.with_name(f"{slug}.page.json")
 
 
-def _written(database: str, request: dict[str, Any], output: Path, reports: bool, keep: int | None) -> dict[str, Any]:
+def _written(
+    database: str, request: dict[str, Any], output: Path, reports: bool, keep: int | None, force: bool
+) -> dict[str, Any]:
     from deniable.service.control import ask
 
     if request["command"] == "backup" and keep is not None:
         from deniable.service.backups import rotate
 
+        if force:
+            raise InvalidParameterError(
+                "--force must be left out with --keep, because --keep never overwrites a backup",
+                parameters=("force", "keep"),
+            )
         made = rotate(output, keep, lambda file: ask(database, request | {"output": str(file.absolute())}))
         note(f"backed up to {made}")
         return {"file": str(made)}
     if request["command"] == "backup":
-        check_output(output)
+        check_output(output, keep="it may be the only backup", force=force)
         with writing(output):
             return ask(database, request | {"output": str(output.absolute())})
     if not reports:

@@ -72,6 +72,30 @@ BUDGETS = ("0.5", "1", "2", "4")
 
 STEPS = (("questions", "Questions"), ("texts", "Texts"), ("preview", "Preview"), ("plan", "Plan and open"))
 
+PLAN_LABELS = {
+    "contributors": "How many people will answer",
+    "epsilon": "Another epsilon",
+    "closes_at": "Closes at the beginning of this day (UTC)",
+    "min_batch": "Smallest group of reports that enters the results",
+    "grace_hours": "Hours after the close in which late reports still count",
+    "retention": "What is kept",
+    "access": "Who can answer",
+}
+"""Field of a draft -> label on the page of the plan."""
+
+_RULES = {
+    "int_parsing": "a whole number",
+    "int_parsing_size": "a whole number of usual size",
+    "int_from_float": "a whole number",
+    "float_parsing": "a number",
+    "finite_number": "a number",
+    "greater_than_equal": "at least {ge:,.0f}",
+    "less_than_equal": "at most {le:,.0f}",
+    "string_too_long": "at most {max_length} characters long",
+    "literal_error": "one of the choices on this page",
+}
+"""Kind of an error of pydantic -> what the field must be."""
+
 _HEADERS = {
     "Cache-Control": "no-store",
     # Forms are sent only to this origin. A browser says which origin sends a form only if the referrer policy allows
@@ -525,6 +549,7 @@ class DraftEndpoints:
                 planned = await run_in_threadpool(_planned, text)
             cannot = await run_in_threadpool(cannot_work, built.survey.collection, draft.contributors)
         shown = {
+            "labels": PLAN_LABELS,
             "planned": planned,
             "cannot": cannot,
             "anyway": anyway,
@@ -805,7 +830,9 @@ def _what_is_wrong(error: ValidationError | DeniableError) -> str:
         return str(error)
     first = error.errors(include_input=False, include_url=False)[0]
     place = ".".join(str(part) for part in first["loc"]) or "the form"
-    return f"{place}: {first['msg']}"
+    if place not in PLAN_LABELS or first["type"] not in _RULES:
+        return f"{PLAN_LABELS.get(place, place)}: {first['msg']}"
+    return f"“{PLAN_LABELS[place]}” must be {_RULES[first['type']].format(**first.get('ctx', {}))}."
 
 
 def _html(text: str, status: int = 200) -> Response:
