@@ -17,6 +17,7 @@ from deniable.core.answer import Answer
 from deniable.core.checks import Target, listed
 from deniable.core.estimate import Estimate
 from deniable.core.privacy import Guarantee
+from deniable.core.questions import same_scores
 from deniable.core.result import HIDDEN, OPTIONAL, Result
 from deniable.errors import InvalidParameterError, MismatchError, NoIntervalError, quoted
 from deniable.oracles.paired import FEWEST_CHANGED, PairCounts
@@ -276,7 +277,7 @@ def compare(
             "collections must share an attribute with the same categories, but these two collections share no such "
             "attribute"
         )
-    scored = [name for name in names if one[name].scores is not None and _same_scores(one[name], other[name])]
+    scored = [name for name in names if one[name].scores is not None and same_scores(one[name], other[name])]
     named = [name for name in names if name not in scored or one[name].k <= MOST_SCALE]
     everyone = sum(one[name].k for name in named)
     together = sum(one[name].k for name in names) + len(scored) if simultaneous else 1
@@ -318,7 +319,7 @@ def _compared(
     except NoIntervalError as error:
         note = str(error)
     mean, mean_note = None, ""
-    if not _same_scores(one, other):
+    if not same_scores(one, other):
         mean_note = "the two collections give its categories different scores, so its means are not compared"
     elif one.scores is not None:
         change: Answer = difference(other.mean(), one.mean(), independent=independent)
@@ -340,12 +341,6 @@ def _compared(
         note,
         mean_note,
     )
-
-
-def _same_scores(one: Estimate, other: Estimate) -> bool:
-    if one.scores is None or other.scores is None:
-        return one.scores is other.scores
-    return bool(np.array_equal(one.scores, other.scores, equal_nan=True))
 
 
 def trend(

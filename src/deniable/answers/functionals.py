@@ -202,7 +202,16 @@ def _by_reports(
     mean[ends[1]] = min(max((value - offsets[ends[0]]) / max(float(np.ptp(offsets)), 1e-300), 0.0), 1.0)
     mean[ends[0]] += 1 - mean.sum()
     asked = bounded_sum([Sample(n, 1.0, partial(_added, oracle))], offsets, value, mean, whole=n == contributors)
-    return Answer(value + centre, errors, question, n, sums=(asked.scaled(1.0, centre),), source=source)
+    return Answer(
+        value + centre,
+        errors,
+        question,
+        n,
+        sums=(asked.scaled(1.0, centre),),
+        source=source,
+        extent=(float(scores.min()), float(scores.max())),
+        everyone=True,
+    )
 
 
 def _added(oracle: FrequencyOracle[Any], scores: Floats) -> Added:

@@ -22,6 +22,8 @@ from deniable.core.checks import TARGETS, Target
 from deniable.core.estimate import Estimate
 from deniable.errors import InvalidParameterError, MismatchError, quoted
 
+_SLACK = 1e-9
+
 
 def difference(a: Answer | Estimate, b: Answer | Estimate, *, independent: bool) -> Answer:
     """Analyst: return a - b for two collections with different contributors, such as two waves of a poll.
@@ -128,7 +130,7 @@ def odds(a: Answer | Estimate, b: Answer | Estimate, *, independent: bool) -> An
     Raises
     ------
     InvalidParameterError, MismatchError
-        See `difference`.
+        See `difference`. Also if an answer is not a frequency, because only frequencies have odds.
 
     Examples
     --------
@@ -141,6 +143,12 @@ def odds(a: Answer | Estimate, b: Answer | Estimate, *, independent: bool) -> An
     True
     """
     one, other = _checked_pair(a, b, independent)
+    for name, answer in (("a", one), ("b", other)):
+        if answer.extent and not -_SLACK <= answer.extent[0] <= answer.extent[1] <= 1 + _SLACK:
+            raise InvalidParameterError(
+                f"{name} must be a frequency, got {name}={quoted(answer.question)}, which may be from "
+                f"{answer.extent[0]:g} to {answer.extent[1]:g}; use difference or ratio for other answers"
+            )
     x, y = one.value, other.value
     proper = 0 < x < 1 and 0 < y < 1
     value = x * (1 - y) / ((1 - x) * y) if proper else math.nan
@@ -201,7 +209,10 @@ def weighted_sum(parts: Sequence[tuple[float, Answer]], question: str) -> Answer
         return value - math.hypot(*down), value + math.hypot(*up)
 
     intervals = ComputedIntervals(bounds, few)
-    return replace(_together(answers, value, question, errors, bounds), sums=sums, intervals=intervals)
+    ends = [sorted(weight * end for end in answer.extent) for weight, answer in parts if answer.extent]
+    extent = (sum(low for low, _ in ends), sum(high for _, high in ends)) if len(ends) == len(parts) else None
+    found = _together(answers, value, question, errors, bounds)
+    return replace(found, sums=sums, intervals=intervals, extent=extent)
 
 
 def check_apart(answers: Sequence[Answer | Estimate]) -> None:

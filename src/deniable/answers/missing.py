@@ -2,8 +2,8 @@
 
 People who do not answer may differ from the others in any way. If a share r of all people did not answer, and a share f
 of the others hold a category, between f (1 - r) and f (1 - r) + r of all hold it. At the lower bound none of the silent
-people hold it, and at the upper bound all of them do. Manski, *Partial identification of probability distributions*
-(2003).
+people hold it, and at the upper bound all of them do. For a mean, the silent people
+all have the least score or all have the largest. Manski, *Partial identification of probability distributions* (2003).
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from deniable.errors import InvalidParameterError, NoIntervalError, quoted
 
 @dataclass(frozen=True, eq=False)
 class WorstCase:
-    """Bounds of a frequency among all people, for any answers of the people who did not respond.
+    """Bounds of a frequency or mean among all people, for any answers of the people who did not respond.
 
     Parameters
     ----------
     lower, upper : Answer
-        Frequency if none of the people who did not respond holds the category, and frequency if all of them do.
+        Frequency if none of the people who did not respond holds the category, and frequency if all of them do. For a
+        mean: if all of them have the least score, and if all of them have the largest.
     """
 
     lower: Answer
@@ -33,7 +34,7 @@ class WorstCase:
     def interval(
         self, confidence: float = 0.95, *, target: Target = "contributors", simultaneous: bool | int = False
     ) -> Bounds:
-        """Return an interval (lower, upper) that contains all possible frequencies with probability `confidence`.
+        """Return an interval (lower, upper) that contains all possible values with probability `confidence`.
 
         Raises
         ------
@@ -49,12 +50,12 @@ class WorstCase:
 
 
 def worst_case(answer: Answer, missing: float) -> WorstCase:
-    """Analyst: return the range of a frequency among all who were asked, if a known share of them did not report.
+    """Analyst: return the range of a frequency or mean among all who were asked, if a known share did not report.
 
     Parameters
     ----------
     answer : Answer
-        The frequency f among those who reported, in [0, 1].
+        The frequency, mean, or other weighted sum of frequencies, among all who reported.
     missing : float
         The share r in [0, 1] of people who did not report, among all who were asked. It is public, like the number of
         invitations.
@@ -62,7 +63,8 @@ def worst_case(answer: Answer, missing: float) -> WorstCase:
     Raises
     ------
     InvalidParameterError
-        If the share is not in [0, 1].
+        If the share is not in [0, 1]. Also if the answer is not about all who reported, like a mean "of those who gave
+        an answer that counts", or if it was computed from several answers.
 
     Examples
     --------
@@ -74,9 +76,16 @@ def worst_case(answer: Answer, missing: float) -> WorstCase:
     (0.26, 0.46)
     """
     share = checked_probability("missing", missing)
-    none = rescaled(answer, 1 - share, 0.0, f"{answer.question}, if none of the missing hold it")
-    every = rescaled(answer, 1 - share, share, f"{answer.question}, if all of the missing do")
-    return WorstCase(none, every)
+    if answer.extent is None or not answer.everyone:
+        raise InvalidParameterError(
+            "answer must be a frequency, mean or weighted sum about all who reported, got "
+            f"answer={quoted(answer.question)}; use the worst case of single frequencies instead"
+        )
+    least, most = answer.extent
+    return WorstCase(
+        rescaled(answer, 1 - share, share * least, f"{answer.question}, if all of the missing count {least:.4g}"),
+        rescaled(answer, 1 - share, share * most, f"{answer.question}, if all of the missing count {most:.4g}"),
+    )
 
 
 def worst_case_total(estimate: Questions, labels: str | Sequence[str], missing: str | Sequence[str]) -> WorstCase:

@@ -7,7 +7,7 @@ counts, and its guarantee is untouched. The estimate is f^ = sum W_h f^_h, and t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import final
 
@@ -18,7 +18,7 @@ from deniable.core.answer import Answer
 from deniable.core.bounded_sums import BoundedSum
 from deniable.core.checks import TARGETS
 from deniable.core.estimate import Estimate
-from deniable.core.questions import Floats, Questions, Terms, Weights
+from deniable.core.questions import Floats, Questions, Terms, Weights, same_scores
 from deniable.core.thresholds import exact
 from deniable.errors import DuplicateReportsError, InvalidParameterError, MismatchError, quoted
 
@@ -90,7 +90,8 @@ class Stratified(Questions):
         return self._sum([estimate._shifted(weights, question) for estimate in self.estimates], question)
 
     def _sum(self, answers: list[Answer], question: str) -> Answer:
-        return weighted_sum(list(zip(self.weights, answers, strict=True)), f"{question}, in strata")
+        added = weighted_sum(list(zip(self.weights, answers, strict=True)), f"{question}, in strata")
+        return replace(added, extent=answers[0].extent, everyone=all(answer.everyone for answer in answers))
 
     def _terms(self, above: Floats, below: Floats) -> Terms:
         parts = [estimate._terms(above, below) for estimate in self.estimates]
@@ -136,7 +137,7 @@ def strata(estimates: Mapping[str, Estimate], weights: Mapping[str, float | Frac
         If strata and weights do not have the same names, weights are negative or do not sum to 1, or a stratum has no
         reports. The message names the stratum.
     MismatchError
-        If the categories of the strata differ.
+        If the categories or their scores differ between strata.
     DuplicateReportsError
         If two strata contain the same batch of reports.
 
@@ -175,6 +176,11 @@ def strata(estimates: Mapping[str, Estimate], weights: Mapping[str, float | Frac
             raise MismatchError(
                 f"all strata must have the same categories, but the categories of {quoted(name)} differ from the "
                 f"categories of {quoted(next(iter(estimates)))}"
+            )
+        if not same_scores(estimate, first):
+            raise MismatchError(
+                f"all strata must have the same scores, but the scores of {quoted(name)} differ from the scores of "
+                f"{quoted(next(iter(estimates)))}; use estimates with the same scores"
             )
         for batch in (token for token in estimate.source if token.startswith("batch ")):
             if batch in seen:

@@ -147,6 +147,11 @@ class Answer:
     source : frozenset of str
         Ids of the collections, report batches and earlier phases behind the answer. Answers that share an id are not
         independent.
+    extent : (float, float) or None
+        Least and largest value for any answers of the contributors: (0, 1) for a frequency, and the least and the
+        largest score for a mean. None if they are not known.
+    everyone : bool
+        Whether the answer is a mean over all contributors to one collection, with one number for each contributor.
 
     Examples
     --------
@@ -167,6 +172,8 @@ class Answer:
     sums: tuple[BoundedSum, ...] = field(default=(), repr=False)
     refusal: str = field(default="", repr=False)
     source: frozenset[str] = field(default=frozenset(), repr=False)
+    extent: Bounds | None = field(default=None, repr=False)
+    everyone: bool = field(default=False, repr=False)
 
     def __repr__(self) -> str:
         error = self.standard_error
@@ -241,6 +248,7 @@ class Answer:
 
 def rescaled(answer: Answer, factor: float, offset: float = 0.0, question: str = "") -> Answer:
     """Return an answer times a factor, plus an offset. The factor and the offset are known exactly."""
+    ends = sorted(factor * end + offset for end in answer.extent or ())
     return replace(
         answer,
         value=factor * answer.value + offset,
@@ -248,6 +256,7 @@ def rescaled(answer: Answer, factor: float, offset: float = 0.0, question: str =
         question=question or answer.question,
         sums=tuple(one.scaled(factor, offset / len(answer.sums)) for one in answer.sums),
         intervals=RescaledIntervals(answer, factor, offset),
+        extent=(ends[0], ends[1]) if ends else None,
     )
 
 

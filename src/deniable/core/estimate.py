@@ -775,7 +775,11 @@ class Estimate(Questions, Shown):
         """Return the answer weights @ frequencies + constant."""
         chosen = np.flatnonzero(weights)
         value = float(weights[chosen] @ self.frequencies[chosen]) + constant
+        # Categories outside this estimate count as 0.
+        ends = [weights.min(), weights.max(), *([] if self._is_whole and self.k > 1 else [0.0])]
+        extent = float(min(ends)) + constant, float(max(ends)) + constant
         about: dict[str, Any] = {"question": question, "n": self.n, "source": self.source}
+        about |= {"extent": extent, "everyone": True}
         if not self.is_raw:
             return Answer(value, dict.fromkeys(TARGETS, math.nan), **about, refusal=self._refusal)
         if self.n == 0:
@@ -791,7 +795,7 @@ class Estimate(Questions, Shown):
                 intervals=CategoryIntervals(one),
                 sums=one._sums(np.ones(1), float(one.frequencies[0])),
             )
-            return replace(rescaled(answer, factor, offset + constant), value=value)
+            return replace(rescaled(answer, factor, offset + constant), value=value, extent=extent)
         errors = {target: math.sqrt(self._variance(weights, target)) for target in TARGETS}
         sums = (one.scaled(1.0, constant) for one in self._sums(weights, value - constant))
         return Answer(value, errors, **about, sums=tuple(sums), refusal=_not_determined(errors))

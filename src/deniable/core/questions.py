@@ -247,7 +247,8 @@ class Questions(ABC):
             return fieller(a, b, variances[target], normal_quantile(tail))
 
         intervals = ComputedIntervals(bounds, tested.is_few)
-        return Answer(value, errors, question, n, intervals, refusal=refusal, source=source)
+        extent = float(shares.min()), float(shares.max())
+        return Answer(value, errors, question, n, intervals, refusal=refusal, source=source, extent=extent)
 
     def _among(self, weights: Floats, codes: NDArray[np.intp], question: str) -> Answer:
         """Return sum_v weights[v] f(v) among contributors with these codes. The weights of other codes are 0."""
@@ -330,3 +331,10 @@ class Questions(ABC):
 
 def _named(labels: Sequence[str]) -> str:
     return ", ".join(map(quoted, labels))
+
+
+def same_scores(one: Questions, other: Questions) -> bool:
+    """Return whether two estimates give every category the same score."""
+    if one.scores is None or other.scores is None:
+        return one.scores is other.scores
+    return bool(np.array_equal(one.scores, other.scores, equal_nan=True))

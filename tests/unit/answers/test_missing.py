@@ -25,3 +25,29 @@ def test_missing_answers_have_worst_cases() -> None:
         answers.worst_case_total(estimate, ["yes", "none"], "none")
     with pytest.raises(NoIntervalError):
         answers.worst_case(simplex(estimate).total("yes"), 0.1).interval()
+
+
+def test_worst_cases_of_means_use_the_least_and_largest_score() -> None:
+    x = _at(OUE(k=3, epsilon=1.0), [500, 300, 200]).named("x", ["low", "mid", "high"], [1, 2, 3])
+    mean = x.mean()
+    for answer, least, most in (
+        (mean, 1, 3),
+        (x.difference("low", "high"), -1, 1),
+        (x.linear([2, 5, 4]), 2, 5),
+        (x.linear({"mid": 2}), 0, 2),
+        (x["mid"].total("mid"), 0, 1),
+    ):
+        lower, upper = answer.interval(0.9)
+        found = answers.worst_case(answer, 0.3).interval(0.9)
+        assert found == pytest.approx((0.7 * lower + 0.3 * least, 0.7 * upper + 0.3 * most))
+
+
+def test_worst_cases_refuse_what_is_not_about_everyone() -> None:
+    labels = ["low", "high", "no answer"]
+    x, y = (_at(OUE(k=3, epsilon=1.0), [500, 300, 200]).named("x", labels, [1, 3, float("nan")]) for _ in range(2))
+    for answer in (x.mean(), answers.difference(x.total("low"), y.total("low"), independent=True)):
+        with pytest.raises(InvalidParameterError, match="answer must be a frequency, mean"):
+            answers.worst_case(answer, 0.3)
+    with pytest.raises(InvalidParameterError, match="a must be a frequency"):
+        answers.odds(x.mean(), y.mean(), independent=True)
+    assert answers.odds(x.total("low"), y.total("low"), independent=True).interval()[0] > 0

@@ -73,3 +73,16 @@ def test_strata_that_are_none_are_refused() -> None:
     same = part.of(frozenset({"batch abc"}))
     with pytest.raises(DuplicateReportsError, match="“north” and “south” both contain the reports of batch abc"):
         answers.strata({"north": same, "south": same}, {"north": 0.5, "south": 0.5})
+
+
+def test_strata_with_different_scores_are_refused() -> None:
+    one = _at(GRR(k=2, epsilon=1.0), [60, 40]).named("x", ["no", "yes"], [0, 1])
+    other = _at(GRR(k=2, epsilon=1.0), [50, 50]).named("x", ["no", "yes"], [1, 2])
+    with pytest.raises(MismatchError, match="the same scores"):
+        answers.strata({"east": one, "west": other}, {"east": "1/2", "west": "1/2"})
+    shared = answers.strata(
+        {"east": one, "west": one.named("x", ["no", "yes"], [0, 1])}, {"east": "1/2", "west": "1/2"}
+    )
+    lower, upper = shared.mean().interval()
+    bounds = answers.worst_case(shared.mean(), 0.2).interval()
+    assert bounds == pytest.approx((0.8 * lower, 0.8 * upper + 0.2))
