@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from deniable.service.precision import HEIGHT, WIDTH, precision_curve
+from deniable.service.precision import HEIGHT, LETTER, WIDTH, precision_curve
 
 
 @pytest.mark.parametrize(("n", "planned"), [(30, 1000), (500, 1000), (1000, 1000), (1500, 1000), (1, 20)])
@@ -25,3 +25,19 @@ def test_the_survey_stands_on_the_curve(n: int, planned: int) -> None:
     near = min(places, key=lambda place: abs(place[0] - curve.x))
     assert abs(near[0] - curve.x) <= (WIDTH - 16) / 80 + 0.1
     assert curve.last == f"±{9 * math.sqrt(n / most):.2g} at {most:,} reports"
+
+
+@pytest.mark.parametrize("closed", [False, True])
+@pytest.mark.parametrize("n", [1, 20, 40, 120, 300, 500, 550, 600, 650, 800, 1000, 1500])
+def test_the_curve_does_not_cross_its_text(n: int, closed: bool) -> None:
+    curve = precision_curve(19.0, n, 1000, closed=closed)
+    assert curve.now == ("±19 points at the end" if closed else "±19 points now")
+    left, right = curve.text_x, curve.text_x + LETTER * len(curve.now)
+    assert left >= 0
+    assert right <= WIDTH
+    # The letters of 12 pixels are above their line, without the lower part of a "p", which has 3 pixels.
+    assert curve.text_y >= 9
+    for x, y in (tuple(map(float, point.split(","))) for point in curve.points.split()):
+        if left <= x <= right:
+            assert y >= curve.text_y + 4
+    assert curve.text_y <= curve.y - 9

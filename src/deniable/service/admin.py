@@ -161,7 +161,9 @@ class _Listed(NamedTuple):
 def _curve(results: Results) -> PrecisionCurve | None:
     """Return the curve of precision of a survey that has reports and a plan."""
     progress, n, planned = (results.data[key] for key in ("progress", "n", "contributors"))
-    return None if not progress or not n or not planned else precision_curve(progress["points_now"], n, planned)
+    if not progress or not n or not planned:
+        return None
+    return precision_curve(progress["points_now"], n, planned, closed=results.data["state"] == "closed")
 
 
 class _AdminEndpoints:

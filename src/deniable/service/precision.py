@@ -10,6 +10,9 @@ WIDTH, HEIGHT = 320.0, 120.0
 """Size of the drawing, in pixels."""
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 8.0, 8.0, 18.0, 22.0
+LETTER = 7.0
+"""Width of a letter of the texts, which have 12 pixels; a little more than it usually is."""
+
 _STEPS = 40
 _FEWEST = 0.04
 """Share of the last number of reports at which the curve begins. At 0 the curve has no value."""
@@ -28,8 +31,8 @@ class PrecisionCurve:
         Position of the survey's present point.
     now, last : str
         Texts at the two ends of the axis: reports now, and planned reports.
-    before : bool
-        True if the text about the present number fits only on the left of its point.
+    text_x, text_y : float
+        Beginning of the text about the present number. The curve does not cross the text.
     """
 
     points: str
@@ -37,10 +40,11 @@ class PrecisionCurve:
     y: float
     now: str
     last: str
-    before: bool
+    text_x: float
+    text_y: float
 
 
-def precision_curve(points_now: float, n: int, planned: int) -> PrecisionCurve:
+def precision_curve(points_now: float, n: int, planned: int, *, closed: bool = False) -> PrecisionCurve:
     """Return the curve of half-widths, which fall as one over the square root of the number of reports.
 
     Parameters
@@ -49,6 +53,8 @@ def precision_curve(points_now: float, n: int, planned: int) -> PrecisionCurve:
         Half-width with `n` reports, in percentage points.
     n, planned : int
         Number of reports now, and planned number.
+    closed : bool
+        True if the survey is closed, so that the number of reports stays.
 
     Examples
     --------
@@ -70,11 +76,18 @@ def precision_curve(points_now: float, n: int, planned: int) -> PrecisionCurve:
 
     steps = [first + (most - first) * i / _STEPS for i in range(_STEPS + 1)]
     x, y = place(n)
+    now = f"±{points_now:.2g} points {'at the end' if closed else 'now'}"
+    # On the right of the point, the curve is below the point. If the text is too long for this place, it moves to the
+    # left, and up by as much as the curve rises there.
+    text_x = min(x + 9, WIDTH - _RIGHT - LETTER * len(now))
+    reports = (text_x - _LEFT) / (WIDTH - _LEFT - _RIGHT) * most
+    text_y = min(y - 9, place(max(reports, first))[1] - 6)
     return PrecisionCurve(
         " ".join(f"{left:.1f},{up:.1f}" for left, up in map(place, steps)),
         round(x, 1),
         round(y, 1),
-        f"±{points_now:.2g} points now",
+        now,
         f"±{half_width(most):.2g} at {most:,} reports",
-        x > 0.55 * WIDTH,
+        round(text_x, 1),
+        round(text_y, 1),
     )
