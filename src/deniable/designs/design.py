@@ -90,9 +90,9 @@ class Design(HistogramReports, LinearOracle[Codes], CraftedReports):
     parameters : tuple of Fraction, int or str
         Parameters of the design in their order. They must be exact, so floats are refused.
     one_sided : bool
-        True to accept that a report can prove that its contributor does not carry the trait. You must set True before
-        you use a design with such reports in a collection, or print instructions for it. Leave `one_sided` out for all
-        other designs.
+        True to accept that a report can prove that its contributor does not carry the trait. If a design has such
+        reports, set True before you use the design in a collection, and before you print its instructions. Leave
+        `one_sided` out for all other designs.
 
     Attributes
     ----------

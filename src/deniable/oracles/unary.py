@@ -62,10 +62,10 @@ class OneStage(UnaryEncoding):
 @final
 @dataclass(frozen=True)
 class SUE(OneStage):
-    """Symmetric unary encoding (basic one-time RAPPOR) reports k bits, each kept with the same probability.
+    """Symmetric unary encoding (basic one-time RAPPOR) reports k bits, and flips each with the same probability.
 
-    The device writes the answer as k bits: the bit of the true answer is 1, and all others are 0. It keeps every bit
-    with probability p = s/(s + 1), where s = e^(epsilon/2), and flips the bit otherwise.
+    The device writes the answer as k bits: the bit of the true answer is 1, and all others are 0. The device keeps
+    every bit with probability p = s/(s + 1), where s = e^(epsilon/2), and flips the bit otherwise.
 
     Parameters
     ----------

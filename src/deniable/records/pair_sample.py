@@ -8,8 +8,8 @@ not depend on the record. The report says which pair or attribute was drawn.
 
 The mechanism `SPLPairs` divides the budget among all attributes instead. It estimates the same tables, with a larger
 error unless epsilon is large. For example, take four independent questions, each with four equally frequent answers.
-The errors here are the errors of the raw tables, which the method `tables` returns. At epsilon 1, the squared error of
-`SPLPairs` is about 100 times the squared error of `PairSample`. At epsilon 4, it is about 8 times the squared error of
+Compare the errors of the raw tables, which the method `tables` returns. At epsilon 1, the squared error of `SPLPairs`
+is about 100 times the squared error of `PairSample`. At epsilon 4, it is about 8 times the squared error of
 `PairSample`.
 
 The idea of reporting one pair through one oracle is from CALM (Zhang, Wang, Li, He, Chen, *CALM: consistent adaptive

@@ -82,9 +82,10 @@ class SplitRecords(EveryAttribute):
 class SPL(SplitRecords, SimulatedByMarginal):
     """Each contributor reports every attribute through a frequency oracle, with an equal share of the budget for each.
 
-    With GRR, reports are an [n, d] array of codes. The dtype of the array is the smallest of uint8, uint16 and uint32
-    that can hold the codes of all attributes. With OUE, reports are packed bits: uint8[n, sum of ceil(k_j/8)]. Every
-    attribute starts at a byte boundary.
+    The parameter `oracle` decides whether the attributes are reported through GRR or OUE. With GRR, reports are an [n,
+    d] array of codes. The dtype of the array is the smallest of uint8, uint16 and uint32 that can hold the codes of all
+    attributes. With OUE, reports are packed bits: uint8[n, sum of ceil(k_j/8)]. Every attribute starts at a byte
+    boundary.
 
     Parameters
     ----------
@@ -174,7 +175,7 @@ class SPLPairs(SplitRecords, IndependentPairs, SimulatedByRecord[NDArray[Any]], 
     name = "SPL pairs"
     card = Card(
         group="two phases",
-        when="as the first phase of a survey of two phases, to learn how attributes depend on each other; it also "
+        when="as the first phase of a two-phase survey, to learn how attributes depend on each other; it also "
         "gives tables of pairs of attributes, but the tables of PairSample have a smaller error unless epsilon is "
         "large",
         planned=False,

@@ -176,9 +176,9 @@ class LOLOHA(MemoisedCells):
 
     Each contributor draws one hash function, which maps every possible answer to one of g cells. The device randomises
     the cell of an answer once and stores the result, which is called the *permanent response*. For each report, the
-    device randomises the permanent response again. Both stages are those of `L-GRR`: randomised response over the g
-    cells. The parameter `epsilon_once` is the budget of one report. For g > 2, one report of LOLOHA spends less than
-    this budget. The mechanism `MemoisedHash` also hashes codes to cells, and its reports spend the whole budget.
+    device randomises the permanent response again. Both stages are randomised response over the g cells, as in `L-GRR`.
+    The parameter `epsilon_once` is the budget of one report. For g > 2, one report of LOLOHA spends less than this
+    budget. The mechanism `MemoisedHash` also hashes codes to cells, and its reports spend the whole budget.
 
     Parameters
     ----------

@@ -50,10 +50,11 @@ class RecursiveHadamard(PublicRows):
     """Recursive Hadamard response reports a random row of a Hadamard matrix and the randomised number of a cell.
 
     Let b be the parameter `bits`. The device splits the true code x into two numbers: x = high * 2^(b-1) + low, where
-    `low` is less than 2^(b-1). It draws a public row r of a Hadamard matrix with R rows. The number R is the smallest
-    power of two that is greater than h + 1, where h is the largest possible value of `high`. Let s be 1 if entry (r,
-    high + 1) of the matrix is -1, and 0 otherwise. There are 2^b cells. The device randomises the number of the cell,
-    which is 2 * low + s, through GRR, and sends the row and the result. With b = 1 this is `HadamardEncoding`.
+    `low` is less than 2^(b-1). The device also draws a public row r of a Hadamard matrix with R rows. The number R is
+    the smallest power of two that is greater than h + 1, where h is the largest possible value of `high`. Let s be 1 if
+    entry (r, high + 1) of the matrix is -1, and 0 otherwise. There are 2^b cells. The device randomises the number of
+    the cell, which is 2 * low + s, through GRR, and sends the row and the result. With b = 1 this is
+    `HadamardEncoding`.
 
     Parameters
     ----------

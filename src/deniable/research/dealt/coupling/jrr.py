@@ -110,7 +110,8 @@ class JRR(SignedCoins[Codes], CodeOracle):
         instead=ROW_APART,
         wire="one bit",
         page="theory/jrr.md",
-        note="the nominal epsilon holds only against someone who reads one report and ignores all others",
+        note="the nominal epsilon is for an adversary who ignores all reports except one; it does not hold against a "
+        "collector who uses all reports",
     )
 
     def __post_init__(self) -> None:

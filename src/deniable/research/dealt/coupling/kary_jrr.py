@@ -226,7 +226,8 @@ class KaryJRR(SignedCoins[Codes], CodeOracle):
         instead=ROW_APART,
         wire="one code",
         page="theory/coupling.md",
-        note="the nominal epsilon holds only against someone who reads one report and ignores all others",
+        note="the nominal epsilon is for an adversary who ignores all reports except one; it does not hold against a "
+        "collector who uses all reports",
     )
 
     def __post_init__(self) -> None:

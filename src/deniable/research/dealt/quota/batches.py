@@ -94,8 +94,8 @@ class QuotaBatches(QuotaGroups[BatchReports]):
 
     For each batch, the dealer deals secret shares. A share says "tell the truth" or "say v" for a given code v. The
     instruction "say v" is called a *forced answer*. In each batch, the dealer forces every code on at least a fixed
-    number of contributors. This number is called the *quota*. The page of `QuotaRR` describes a single deal for
-    everybody.
+    number of contributors. This number is called the *quota*. Quota randomised response (`QuotaRR`) works in the same
+    way, with a single deal for everybody.
 
     Parameters
     ----------
