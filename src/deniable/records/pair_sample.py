@@ -127,7 +127,7 @@ class PairSample(
         oracle of this attribute. The oracle of attribute j must be made for k_j possible answers and for the whole
         epsilon. The default is subset selection for every attribute. The object stores the sequence in `oracles`. To
         estimate the mean of an ordered attribute, use the square wave as its oracle. The function `singles_for` returns
-        a sequence with square waves.
+        such a sequence of oracles.
     omegas : sequence of int, optional
         For each pair, the size of the set that subset selection reports. The order of the pairs is (0, 1), (0, 2), ...,
         (d-2, d-1). The default sizes have the least variance. The object stores the sizes in `omegas`, so that client

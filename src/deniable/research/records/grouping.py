@@ -174,8 +174,8 @@ class GroupedCorrRR(CountedRecords, SecondPhase[NDArray[Any]], SimulatedByRecord
         aliases=("GroupedCorrRR",),
         planned=False,
         instead="the error of Corr-RR groups depends on probabilities that are learned in a first phase, so no formula "
-        "gives the error in advance; Corr-RR has one group, and SPL[GRR] has d groups of one attribute each; the error "
-        "tables of these two mechanisms give a rough idea of the error",
+        "gives the error in advance; for a rough idea, look at the error tables of two extreme cases: Corr-RR has one "
+        "group of all attributes, and SPL[GRR] has d groups of one attribute each",
         wire="a code for every attribute",
     )
 

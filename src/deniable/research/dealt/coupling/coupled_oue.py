@@ -51,8 +51,9 @@ class CoupledOUE(CoupledReports[Bits], BitOracle):
 
     The bit of the contributor's answer is reported as 1 with probability 1/2, and every other bit with probability q. A
     dealer deals secret shares once to n contributors. For every bit, the dealer forms new random pairs of contributors.
-    The parameter `weight` is the fraction of pairs that are *coupled*. In a coupled pair, the shares tell exactly one
-    of the two contributors to report 0. The other contributor reports 1 with probability 2 q, and the truth otherwise.
+    Some of these pairs are *coupled*, and the parameter `weight` is their fraction. In a coupled pair, the shares tell
+    exactly one of the two contributors to report 0. The other contributor reports 1 with probability 2 q, and the truth
+    otherwise.
 
     Parameters
     ----------

@@ -70,8 +70,8 @@ class QuotaRR(QuotaOracle[Codes], CodeOracle, TypedShares, TellsAnswers, Related
         Number of contributors who receive a share, from 2 to 2^32. Fewer contributors may report.
     minimum : int, optional
         Quota a0: every code is forced on at least this many contributors. The product k a0 must be less than n. With 0
-        the mechanism is plain randomised response. The default follows from `design`. The object stores the chosen
-        quota in `minimum`.
+        the mechanism is plain randomised response. By default, the parameter `design` decides the quota. The object
+        stores the chosen quota in `minimum`.
     k : int
         Number of possible answers k, from 2 to 65535.
     design : float, optional
