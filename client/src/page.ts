@@ -167,14 +167,17 @@ async function show(root: HTMLElement, loaded: Loaded, preview: boolean): Promis
     const first = await kept(survey.id, invited?.mark);
     const entries = await ledger();
     frame();
-    const closes = texts.closes_at;
+    const { opens_at: opens, closes_at: closes } = texts;
     if (first) return showKept(first);
     if (entries.some((one) => survey.learnedFrom.includes(one.collection))) return end("earlier", "over", "already", text("earlier"), asked());
     if (opened === "closed" || opened === "closing") {
       const ended = closes && Date.parse(closes) <= Date.now() ? [text("ended", () => ({ date: voice.numerals.day(closes) }))] : [];
       return end("closed", "over", "closed", ...ended, still(), asked());
     }
-    if (opened !== "open") return end("notOpen", "over", "notOpen", still(), asked());
+    if (opened !== "open") {
+      const later = opens && Date.parse(opens) > Date.now() ? [text("opens", () => ({ date: voice.numerals.day(opens) }))] : [];
+      return end("notOpen", "over", "notOpen", ...later, still(), asked());
+    }
     const person = await nextPerson(survey.id);
     if (!(await full(person))) ask(person, (step()?.at ?? 0) > 0);
   }

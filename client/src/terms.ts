@@ -24,6 +24,7 @@ export interface PageDocument {
   readonly retention: string;
   readonly min_batch: number;
   readonly contact: string;
+  readonly opens_at?: string | null;
   readonly closes_at?: string | null;
   /** Whether another person may answer on the same device. */
   readonly second_person?: boolean;

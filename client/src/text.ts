@@ -129,6 +129,7 @@ export const ENGLISH = {
   another: "another person",
   closed: "This survey has closed",
   ended: "It ended on {date}.",
+  opens: "It opens on {date}.",
   notOpen: "This survey is not taking answers at the moment",
   earlier: "You answered an earlier part of this survey on this device. Other people must answer this part.",
   onePerson: "*This link is for one person and counts once.* Anyone who has it can see whether it was used, but not what you answered.",

@@ -602,6 +602,24 @@ def test_every_state_is_accessible_and_fits_a_narrow_phone(visit: Visit, survey:
     assert set(seen) == STATES - {"earlier", "used", "uninvited"}
 
 
+@pytest.mark.parametrize(
+    ("opens_at", "said"),
+    [("2125-06-14T12:00:00Z", "It opens on June 14, 2125."), ("2025-06-14T12:00:00Z", ""), (None, "")],
+)
+def test_a_survey_that_is_not_open_yet_says_when_it_opens(
+    visit: Visit, survey: Loopback, opens_at: str | None, said: str
+) -> None:
+    survey.page["opens_at"] = opens_at
+    survey.state = "paused"
+    with visit(locale="en-US") as context:
+        page = context.new_page()
+        page.goto(survey.link)
+        state(page, "notOpen")
+        shown = page.inner_text("main")
+        assert said in shown
+        assert ("It opens on" in shown) == bool(said)
+
+
 def test_text_twice_as_large_still_fits(visit: Visit, survey: Loopback) -> None:
     with visit(width=640) as context:
         page = context.new_page()
