@@ -164,3 +164,11 @@ def test_blank_rows_of_a_table_are_refused_with_their_number(tmp_path: Path) -> 
     table.write_text(table.read_text().replace("v3", ""))
     words = ["--design", "crosswise", "--p", "2/12", "--table", str(table), "--answer", "said", "--clusters", "village"]
     assert "10 of 120 rows are blank" in estimated(*words).stderr
+
+
+def test_an_exact_interval_without_any_share_is_not_printed() -> None:
+    words = ["--design", "mangat", "--p", ".7", "--n", "100", "--yes"]
+    shown = estimated(*words, "10")
+    assert "prevalence    -0.286      0.0655          none" in shown.stdout
+    assert "There is no interval" in shown.stdout
+    assert "0.000 to 0.128" in estimated(*words, "29").stdout

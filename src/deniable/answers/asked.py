@@ -372,7 +372,7 @@ def _sentence(known: Row, about: str, options: IntervalOptions, contributors: in
 
 def _quantile(found: Quantile, attribute: str, about: str, options: IntervalOptions, contributors: int) -> Row:
     question = f"{found.p:g} quantile of {quoted(attribute)}"
-    if not np.isfinite(found.cdf.values).all():
+    if not found.determined:
         nothing = f"The {found.p:g} quantile of {about} {whom(options.target, contributors)} is not determined: "
         return Row(question, "category", math.nan, math.nan, math.nan, math.nan, f"{nothing}there are no reports.")
     lowest = highest = note = ""

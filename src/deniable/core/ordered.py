@@ -6,6 +6,7 @@ quantiles hold together.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from deniable.core.answer import Answer, refusal_of
 from deniable.core.checks import Target, checked_comparisons, checked_probability
+from deniable.errors import NoIntervalError
 
 Floats = NDArray[np.float64]
 
@@ -142,22 +144,33 @@ class Quantile:
         return f"Quantile(p={self.p:g}, label={self.label!r})"
 
     @property
+    def determined(self) -> bool:
+        """Return whether there are reports that determine the quantile."""
+        return bool(np.isfinite(self.cdf.values).all())
+
+    @property
     def label(self) -> str:
-        """Label of the category."""
-        return self.cdf.labels[self.place]
+        """Label of the category, or "" if there are no reports."""
+        return self.cdf.labels[self.place] if self.determined else ""
 
     @property
     def value(self) -> float:
-        """Score of the category, or NaN if categories have no scores."""
-        return self._score(self.place)
+        """Score of the category, or NaN if categories have no scores or there are no reports."""
+        return self._score(self.place) if self.determined else math.nan
 
     def places(
         self, confidence: float = 0.95, target: Target = "contributors", simultaneous: int = 1
     ) -> tuple[int, int]:
-        """Return the places in the cdf of the lowest and highest category that the band allows (see `Cdf.band`)."""
+        """Return the places in the cdf of the lowest and highest category that the band allows (see `Cdf.band`).
+
+        Raises
+        ------
+        NoIntervalError
+            If there are no reports, or no valid interval is known.
+        """
+        if not self.determined:
+            raise NoIntervalError("a quantile without reports has no interval")
         lower, upper = self.cdf.band(confidence, target, simultaneous)
-        if not self.cdf.answers or np.isnan(lower).any():
-            return 0, len(self.cdf.labels) - 1
         most = int(np.argmax(lower >= self.p))
         least = int(np.argmax(upper >= self.p))
         # A band that contains no distribution function crosses itself. The range then covers the places between its
@@ -172,7 +185,7 @@ class Quantile:
         Raises
         ------
         NoIntervalError
-            If no valid interval is known.
+            If there are no reports, or no valid interval is known.
         """
         least, most = self.places(confidence, target, simultaneous)
         return self.cdf.labels[least], self.cdf.labels[most]
@@ -180,7 +193,13 @@ class Quantile:
     def bounds(
         self, confidence: float = 0.95, *, target: Target = "contributors", simultaneous: int = 1
     ) -> tuple[float, float]:
-        """Return the scores of the ends of `interval`, or NaN if categories have no scores."""
+        """Return the scores of the ends of `interval`, or NaN if categories have no scores.
+
+        Raises
+        ------
+        NoIntervalError
+            If there are no reports, or no valid interval is known.
+        """
         least, most = self.places(confidence, target, simultaneous)
         return self._score(least), self._score(most)
 

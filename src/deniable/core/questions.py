@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple, TypeAlias
 
@@ -142,7 +142,7 @@ class Questions(ABC):
         >>> round(stars.total(["1", "2", "3"]).value, 12)
         1.0
         """
-        wanted = [labels] if isinstance(labels, str) else list(labels)
+        wanted = _listed(labels)
         return self.linear(self._marked(wanted), question=f"total of {_named(wanted)}{self._about}")
 
     def difference(self, labels: str | Sequence[str], others: str | Sequence[str]) -> Answer:
@@ -156,7 +156,7 @@ class Questions(ABC):
         >>> round(stars.difference("3", "1").value, 3)
         0.463
         """
-        these, those = ([one] if isinstance(one, str) else list(one) for one in (labels, others))
+        these, those = _listed(labels), _listed(others)
         weights = self._marked(these) - self._marked(those)
         return self.linear(weights, question=f"{_named(these)} less {_named(those)}{self._about}")
 
@@ -327,6 +327,16 @@ class Questions(ABC):
     @property
     def _about(self) -> str:
         return f" of {quoted(self.attribute)}" if self.attribute else ""
+
+
+def _listed(labels: str | Sequence[str]) -> list[str]:
+    found = [labels] if isinstance(labels, str) or not isinstance(labels, Iterable) else list(labels)
+    for label in found:
+        if not isinstance(label, str):
+            raise InvalidParameterError(
+                f"labels must be names of categories, got {quoted(label)}; use the names in Estimate.labels"
+            )
+    return found
 
 
 def _named(labels: Sequence[str]) -> str:

@@ -32,7 +32,7 @@ class DesignEstimate(Result):
         Number of reports.
     shares, standard_errors, lower, upper : float64[k]
         Shares of all truths with standard errors and intervals. If there are two truths, truth 1 is the sensitive
-        answer.
+        answer. If an exact interval contains no share from 0 to 1, both its ends are 0 or both are 1.
     unbiased_variances : float64[k]
         Squared standard errors for the population, computed with the divisor n - 1, as in the R package RRreg.
     target : {"population", "contributors"}

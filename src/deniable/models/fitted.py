@@ -405,7 +405,17 @@ class Fit:
         return Test(found, 1, float(2 * self._tail(math.sqrt(found))))
 
     def wald_test(self, names: Sequence[str]) -> Test:
-        """Return Wald's test that several coefficients are zero (with G clusters: F, G - 1 degrees of freedom)."""
+        """Return Wald's test that several coefficients are zero (with G clusters: F, G - 1 degrees of freedom).
+
+        Raises
+        ------
+        InvalidParameterError
+            If there are no names, a name is given twice, or a name is not a coefficient.
+        """
+        if isinstance(names, str) or not len(names) or len(set(names)) < len(names):
+            raise InvalidParameterError(
+                f"names must list one or more different coefficients, got names={quoted(names)}"
+            )
         places = [self._place(name) for name in names]
         values, covariance = self.params.to_numpy()[places], self._covariance[np.ix_(places, places)]
         if np.isnan(covariance).any() or set(names) & set(self.undetermined):
@@ -522,12 +532,22 @@ class Fit:
         pandas.DataFrame
             Table with a row for each row of `people` and a column for each category. With an interval: table with a row
             for each pair of a row of `people` and a category.
+
+        Raises
+        ------
+        InvalidInputError
+            If a column that the formula needs is missing.
         """
         import pandas
 
         from deniable.models.reading import frame_of
 
         table = frame_of(people).reset_index(drop=True)
+        missing = sorted(self._right_columns - set(table.columns))
+        if missing:
+            raise InvalidInputError(
+                f"the table must have all plain columns of the formula, but lacks {quoted(missing)}"
+            )
         found = predicted(self.model, self.params.to_numpy()[self._own], self._design(table, self._cells(table)))
         names = list(self.outcome_names)
         if interval is None:

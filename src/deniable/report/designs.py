@@ -85,11 +85,20 @@ def _page(
     brief = f"Guarantee: {headline}, on the design's conditions"
     promise = Card(headline, (*design.sentences, trust), promise=True, brief=brief)
     cards = (promise, *(Card(warning, warning=True) for warning in warnings))
+    # An exact interval that contains no share from 0 to 1 was clipped to a single number.
+    intervals = [
+        "none"
+        if figure.lower == figure.upper and not 0 <= figure.value <= 1
+        else f"{figure.lower:.3f} to {figure.upper:.3f}"
+        for _, figure in rows
+    ]
+    if "none" in intervals:
+        notes = (*notes, "There is no interval, because no share from 0 to 1 agrees with these reports.")
     columns = [
         [name for name, _ in rows],
         [f"{figure.value:.3f}" for _, figure in rows],
         [f"{figure.standard_error:.4f}" for _, figure in rows],
-        [f"{figure.lower:.3f} to {figure.upper:.3f}" for _, figure in rows],
+        intervals,
     ]
     header = ("share", "estimate", "std. error", f"{100 * confidence:g}% interval")
     return Page(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
 
-from deniable import GRR, SubsetSelection
+from deniable import GRR, Estimate, SubsetSelection
 from deniable.core.checks import Target
 from deniable.core.ordered import Quantile
+from deniable.errors import NoIntervalError
 from tests.unit.core.test_questions import at, one_of
 
 
@@ -64,3 +66,14 @@ def test_scores_order_the_categories() -> None:
     estimate = at(GRR(k=3, epsilon=3.0), [100, 200, 300], [5.0, 1.0, 3.0])
     assert estimate.cdf().labels == ("1", "2", "0")
     assert estimate.at_least("2").value == pytest.approx(estimate.frequencies[[2, 0]].sum())
+
+
+def test_quantiles_without_reports_are_not_determined() -> None:
+    nothing = Estimate(np.full(3, np.nan), 0, np.array(4.0), np.array(4.0), contributors=1000)
+    for scores in (None, [1.0, 2.0, 3.0], [1.0, 2.0, math.nan]):
+        (median,) = nothing.named("stars", ("1", "2", "3"), scores).quantiles([0.5])
+        assert median.label == ""
+        assert math.isnan(median.value)
+        for ask in (median.interval, median.bounds, median.places):
+            with pytest.raises(NoIntervalError, match="without reports"):
+                ask()

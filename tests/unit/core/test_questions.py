@@ -285,3 +285,13 @@ def test_errors_of_a_distribution_function_are_those_of_its_sums() -> None:
         [*(stars.total(["1", "2", "3"][:m]).standard_error_for("population") for m in (1, 2)), 0.0]
     )
     assert repr(stars.quantiles([0.5])[0]) == "Quantile(p=0.5, label='3')"
+
+
+def test_codes_instead_of_labels_are_refused() -> None:
+    estimate = at(GRR(k=3, epsilon=3.0), [100, 200, 300])
+    wrong: Any
+    for wrong in (0, [0], [["0"]]):
+        with pytest.raises(InvalidParameterError, match="labels must be names"):
+            estimate.difference(wrong, "1")
+        with pytest.raises(InvalidParameterError, match="labels must be names"):
+            estimate.total(wrong)

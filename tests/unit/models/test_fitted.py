@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import deniable as dn
 from deniable import models
 from deniable.core.construction import mechanism
-from deniable.errors import InvalidParameterError, NoIntervalError
+from deniable.errors import InvalidInputError, InvalidParameterError, NoIntervalError
 from deniable.research.dealt import QuotaRR
 
 SURVEY = dn.Schema((dn.Attribute("smoker", ("no", "yes")),))
@@ -194,6 +194,11 @@ def test_the_wald_test_uses_the_sandwich_of_all_its_coefficients() -> None:
     assert found.p_value == pytest.approx((1 + 2 * clustered / 59) ** (-59 / 2), rel=1e-6)
     with pytest.raises(InvalidParameterError, match="income"):
         fit.wald_test(["z", "income"])
+    for names in ([], ["z", "z"], "z"):
+        with pytest.raises(InvalidParameterError, match="names must list"):
+            fit.wald_test(names)
+    with pytest.raises(InvalidInputError, match="lacks “z”"):
+        fit.predict(people.drop(columns="z"))
 
 
 def test_no_wald_test_of_coefficients_that_reports_do_not_determine() -> None:
