@@ -281,7 +281,7 @@ def test_without_matplotlib_pictures_are_refused_before_any_work(
         (("--sizes", "4", "--contributors", "0"), "contributors must be >= 1"),
         (("--sizes", "4", "--target-error", "0"), "--target-error must be in (0, 1)"),
         (("--sizes", "4", "--target-error", "nan"), "--target-error must be in (0, 1)"),
-        (("--sizes", "4", "--mechanism", "SPL"), "mechanisms must be among"),
+        (("--sizes", "4", "--mechanism", "SPL"), "mechanisms must be possible for one attribute"),
     ],
 )
 def test_bad_options_of_plan(run: Run, options: tuple[str, ...], says: str) -> None:

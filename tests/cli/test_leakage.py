@@ -352,7 +352,7 @@ def test_calibrate_refuses_bad_caps(run: Run, total: str) -> None:
             ("--attributes", "sex,smoker", "--cap", "age=1", "--mechanism", "GRR"),
             "caps must name attributes that vary in the records",
         ),
-        (("--attributes", "sex,smoker", "--cap", "sex=0", "--mechanism", "GRR"), "cap of sex must be > 0"),
+        (("--attributes", "sex,smoker", "--cap", "sex=0", "--mechanism", "GRR"), "cap of “sex” must be > 0"),
         (("--html", "absent/a.html"), "there is no directory absent"),
     ],
 )

@@ -347,7 +347,7 @@ def test_corr_rr_alone_teaches_by_its_unmixed_estimate(alike: Run) -> None:
         ),
         (
             "learn a.json a.aggregate b.json b.aggregate --set as_printed=true --contributors 9 -o x.json",
-            "when Corr-RR from several phases is learned, you can choose only these settings: method, alignment",
+            "settings for Corr-RR from several phases must be among method, alignment",
         ),
         ("learn a.json a.aggregate b.json b.aggregate --contributors 1 -o x.json", "contributors must be >= 2"),
     ],

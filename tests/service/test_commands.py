@@ -103,9 +103,7 @@ def test_a_survey_from_draft_to_export(database: str, folder: Path) -> None:
     assert " ".join(status) == keys
     result = run("survey", "pause", "smoking", "--database", database)
     assert result.exit_code == 2
-    assert (
-        result.output == "error: the survey “smoking” is paused, so it cannot become paused: its state must be open\n"
-    )
+    assert result.output == "error: the survey “smoking” must be open before it can become paused, but it is paused\n"
     assert survey(database, "close", "smoking")["state"] == "closing"
     assert survey(database, "close", "smoking", "--now")["state"] == "closed"
     assert survey(database, "export", "smoking", "-o", folder / "x.aggregate") == {

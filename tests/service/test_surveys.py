@@ -110,7 +110,7 @@ def test_states_go_forward_and_a_survey_that_was_opened_is_fixed(surveys: Survey
     assert surveys.pause("smoking")["state"] == "paused"
     with pytest.raises(
         InvalidParameterError,
-        match="the survey “smoking” is paused, so it cannot become paused: its state must be open",
+        match="the survey “smoking” must be open before it can become paused, but it is paused",
     ):
         surveys.pause("smoking")
     assert surveys.open("smoking")["state"] == "open"
@@ -124,13 +124,15 @@ def test_states_go_forward_and_a_survey_that_was_opened_is_fixed(surveys: Survey
     ):
         surveys.close("smoking")
     for act in (surveys.open, surveys.pause):
-        with pytest.raises(InvalidParameterError, match="is closing, so it cannot become"):
+        with pytest.raises(InvalidParameterError, match="but it is closing"):
             act("smoking")
     assert surveys.close("smoking", now=True)["state"] == "closed"
     for act in (surveys.open, surveys.pause):
-        with pytest.raises(InvalidParameterError, match="is closed, so it cannot become"):
+        with pytest.raises(InvalidParameterError, match="but it is closed"):
             act("smoking")
-    with pytest.raises(InvalidParameterError, match=r"must be the name of a survey \(smoking\), got slug=“other”"):
+    with pytest.raises(
+        InvalidParameterError, match="must be the name of a survey, got slug=“other”; the surveys are: smoking"
+    ):
         surveys.status("other")
 
 

@@ -13,7 +13,7 @@ import json
 from fractions import Fraction
 from typing import Any
 
-from deniable.core.names import CLASSES, SPECIAL_CASES, mechanism_class
+from deniable.core.names import SPECIAL_CASES, mechanism_class
 from deniable.core.thresholds import exact_text
 from deniable.errors import FileFormatError, InvalidParameterError, quoted
 
@@ -49,7 +49,7 @@ def from_spec(spec: dict[str, Any]) -> Any:
         cls = mechanism_class(name)
     except InvalidParameterError:
         raise FileFormatError(
-            f"unknown mechanism {quoted(name)}: this release knows {', '.join(sorted(CLASSES))}"
+            f"unknown mechanism {quoted(name)}: correct the name, or install the release that wrote the specification"
         ) from None
     for field in cls.stated:
         if spec.get(field) in (None, []):

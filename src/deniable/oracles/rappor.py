@@ -117,7 +117,7 @@ class RAPPOR(UnaryEncoding):
         if not zero < one:
             raise InvalidParameterError(f"p must be < q, got p={float(self.p)}, q={float(self.q)}")
         if not flipped < kept:
-            raise out_of_range("f", "< 1 by at least 2^-63", float(self.f))
+            raise out_of_range("f", "at most 1 - 2^-63", float(self.f))
 
     @classmethod
     def from_epsilon(cls, k: int, epsilon: EpsilonLike, p: EpsilonLike = 0.5, q: EpsilonLike = 0.75) -> RAPPOR:

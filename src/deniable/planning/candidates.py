@@ -142,7 +142,7 @@ def _matching(wanted: str, offered: Sequence[Candidate], d: int) -> list[Candida
     names = ", ".join(one.name for one in offered)
     attributes = "one attribute" if d == 1 else f"{d} attributes"
     unknown = InvalidParameterError(
-        f"mechanisms must be among {names} for {attributes}, got mechanisms={quoted(wanted)}"
+        f"mechanisms must be possible for {attributes}, got mechanisms={quoted(wanted)}; choose among {names}"
     )
     try:
         found = find(wanted)
@@ -152,7 +152,9 @@ def _matching(wanted: str, offered: Sequence[Candidate], d: int) -> list[Candida
         raise unknown
     cls = found.make
     if not cls.card.planned:
-        raise InvalidParameterError(f"no error can be planned for the mechanism {quoted(wanted)}: {cls.card.instead}")
+        raise InvalidParameterError(
+            f"mechanisms must not contain {quoted(wanted)}, because a plan cannot compute its error: {cls.card.instead}"
+        )
     if (cls.card.group in _RECORDS) != (d > 1):
         raise unknown
     return [one for one in candidates_of(cls.name) if "[" not in wanted or spelling(one.name) == spelling(wanted)]

@@ -111,7 +111,7 @@ def coefficient_error(
     if beta.size != (k - 1) * p:
         raise InvalidParameterError(
             f"params must have {(k - 1) * p} coefficients, got {beta.size}: give {p} for each category after the "
-            f"first. The columns are {found.said}"
+            f"first. The coefficients belong to these columns: {found.said}"
         )
     beta = beta.reshape(k - 1, p)
     eta = np.concatenate([np.zeros((len(found.rows), 1)), found.rows @ beta.T], axis=1)

@@ -79,7 +79,7 @@ def postprocess(
         raise unknown_name("postprocess", name, POSTPROCESS_NAMES)
     if aggregate is None:
         raise InvalidParameterError(
-            f"{name} decodes the reports of an aggregate, got no aggregate: give the aggregate, or choose one of "
+            f"aggregate must be given for {name}, which decodes the reports; give the aggregate, or choose one of "
             f"{', '.join(POSTPROCESSORS)}"
         )
     likeliest = DECODERS[name](aggregate.mechanism, aggregate)

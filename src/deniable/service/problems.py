@@ -25,7 +25,7 @@ PROBLEMS: Mapping[str, tuple[int, str]] = {
     "not-found": (404, "There is nothing at this address."),
     "wrong-method": (405, "This address does not accept this HTTP method."),
     "slow": (408, "The request took too long to arrive."),
-    "wrong-collection": (409, "The reports belong to a different collection than the address."),
+    "wrong-collection": (409, "The reports belong to a different collection than the address names."),
     "closed": (410, "The survey takes no reports any more."),
     "too-large": (413, "The request is too large."),
     "unsupported": (415, "The collector does not accept this format."),

@@ -253,8 +253,8 @@ def read_page(text: str, source: str, collection: Collection) -> SurveyPage:
         _check_words(words, f"{source}: {tag}", collection)
         if guarded := sorted(set(words.interface) - INTERFACE_KEYS):
             raise InvalidParameterError(
-                f"{source}: {tag}: interface may only have the keys {', '.join(sorted(INTERFACE_KEYS))}, got "
-                f"{quoted(guarded[0])}: leave this key out. The page shows the sentence of the client instead"
+                f"{source}: {tag}: interface must not have the key {quoted(guarded[0])}; leave this key out, and the "
+                f"page shows the sentence of the client. The possible keys are {', '.join(sorted(INTERFACE_KEYS))}"
             )
         for key, said in words.interface.items():
             filled = PLACES.get(key, frozenset())

@@ -240,7 +240,9 @@ class Surveys:
         found = self.store.collections(slug)
         if not found:
             known = ", ".join(sorted({row.slug for row in self.store.collections()})) or "none yet"
-            raise InvalidParameterError(f"slug must be the name of a survey ({known}), got slug={quoted(slug)}")
+            raise InvalidParameterError(
+                f"slug must be the name of a survey, got slug={quoted(slug)}; the surveys are: {known}"
+            )
         return found[-1]
 
     def new(
@@ -496,7 +498,7 @@ class Surveys:
         if not self.store.move(row.id, before, state, until):
             found = self.row(row.slug).state
             raise InvalidParameterError(
-                f"the survey {quoted(row.slug)} is {found}, so it cannot become {state}: its state must be "
-                f"{' or '.join(before)}"
+                f"the survey {quoted(row.slug)} must be {' or '.join(before)} before it can become {state}, but it is "
+                f"{found}"
             )
         return self.status(row.slug)

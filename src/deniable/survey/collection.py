@@ -349,8 +349,8 @@ class Collection:
         derived = guarantee_data(collection.privacy())
         if not (_states(shape.guarantee, derived) or _states(shape.guarantee, _first_edition(derived))):
             raise FileFormatError(
-                f"{source} states a guarantee that differs from the guarantee of its mechanism, which is "
-                f"{collection.privacy().headline}; use the original file"
+                f"{source} must state the guarantee of its mechanism, but states a different guarantee; use the "
+                "original file"
             )
         return collection
 

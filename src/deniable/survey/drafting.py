@@ -122,7 +122,7 @@ def draft_schema(
         attributes += [attribute] if attribute is not None else []
         warnings += remarks
     if not attributes:
-        raise InvalidInputError(f"no column can be used in a schema: {'; '.join(warnings)}")
+        raise InvalidInputError(f"the table must have a column that a schema can use, got none. {'; '.join(warnings)}")
     return DraftResult(Schema(tuple(attributes)), (PUBLISHED, *warnings), spellings)
 
 

@@ -338,13 +338,13 @@ def _check_condition(name: str, condition: AskIf, earlier: tuple[Attribute, ...]
         )
     if unknown := [label for label in condition.answers if label not in asked.labels]:
         raise InvalidParameterError(
-            f"answers in {where} must be labels of {quoted(asked.name)} ({', '.join(asked.labels)}), got "
+            f"answers in {where} must be labels of {quoted(asked.name)} ({', '.join(map(quoted, asked.labels))}), got "
             f"{quoted(unknown[0])}"
         )
     if not 0 < len(set(condition.answers)) == len(condition.answers) < asked.k:
         raise InvalidParameterError(
-            f"answers in {where} must list at least one label of {quoted(asked.name)}, but not all labels and no label "
-            f"twice, got {len(condition.answers)} of {asked.k} labels; to ask everyone, leave ask_if out"
+            f"answers in {where} must list some labels of {quoted(asked.name)}, each once, and must not list all "
+            f"labels, got {len(condition.answers)} of {asked.k} labels; to ask everyone, leave ask_if out"
         )
 
 

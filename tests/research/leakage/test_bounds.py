@@ -133,7 +133,7 @@ def test_blocks_of_budgets_and_of_large_channels_are_bounded_by_algorithm_two() 
     bound = block_bound(wide, [GRR(2, 1.0), OUE(20, 1.0), GRR(2, 1.0)], 0, [[1, 2]])
     assert bound.parts[0].note == "Algorithm 2 on the concatenated attributes"
     with pytest.raises(
-        TooLargeError, match=r"a known channel, small enough to be listed, got OUE.*: use concatenated_bound"
+        TooLargeError, match=r"list of all its probabilities, but OUE.* has no such list; use concatenated_bound"
     ):
         joint_cpl(wide, [GRR(2, 1.0), OUE(20, 1.0), GRR(2, 1.0)], 0)
 

@@ -214,9 +214,12 @@ def test_to_arrow() -> None:
         ({"marginals": [[0.2] * 5]}, "marginals works only with several attributes"),
         ({"mechanisms": []}, "mechanisms must be a list of at least one name, got mechanisms="),
         ({"mechanisms": "GRR"}, "mechanisms must be a list of at least one name, got mechanisms=“GRR”"),
-        ({"mechanisms": ["SPL"]}, "mechanisms must be among GRR, SUE"),
-        ({"mechanisms": [3]}, "mechanisms must be among GRR, SUE"),
-        ({"sizes": [3, 3], "mechanisms": ["OUE"]}, "mechanisms must be among SPL[GRR], SPL[OUE]"),
+        (
+            {"mechanisms": ["SPL"]},
+            "mechanisms must be possible for one attribute, got mechanisms=“SPL”; choose among GRR, SUE",
+        ),
+        ({"mechanisms": [3]}, "mechanisms must be possible for one attribute, got mechanisms=3; choose among GRR, SUE"),
+        ({"sizes": [3, 3], "mechanisms": ["OUE"]}, "got mechanisms=“OUE”; choose among SPL[GRR], SPL[OUE]"),
     ],
 )
 def test_bad_parameters_are_named(arguments: dict[str, Any], message: str) -> None:

@@ -138,6 +138,6 @@ def test_what_it_does_not_decode() -> None:
         smooth(GRR(4, 1.0), Aggregate.empty(GRR(4, 1.0)))
     with pytest.raises(
         InvalidParameterError,
-        match="smooth decodes the reports of an aggregate, got no aggregate: give the",
+        match="aggregate must be given for smooth, which decodes the reports; give the",
     ):
         postprocess("smooth", wave.estimate(wave.aggregate([3])))

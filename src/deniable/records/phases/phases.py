@@ -87,8 +87,9 @@ def _learned_with(name: str, free: list[str], settings: dict[str, Any]) -> None:
     unknown = next((setting for setting in settings if setting not in free), None)
     if unknown is not None:
         raise InvalidParameterError(
-            f"when {name} is learned, you can choose only these settings: {', '.join(free) or '(none)'}; leave out "
-            f"{quoted(unknown)}"
+            f"settings for {name} must be among {', '.join(free)}, got {quoted(unknown)}; leave this setting out"
+            if free
+            else f"settings for {name} must be left out, got {quoted(unknown)}"
         )
 
 

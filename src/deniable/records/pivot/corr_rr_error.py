@@ -144,8 +144,8 @@ def _mechanism(given: Any, sizes: tuple[int, ...], epsilon: EpsilonLike | None, 
         return CorrRR(sizes, checked_epsilon(epsilon), given, tuple(alignment))
     if given.sizes != sizes:
         raise InvalidInputError(
-            f"marginals must have the numbers of categories of the mechanism ({quoted(given.sizes)}), got "
-            f"{quoted(sizes)}"
+            f"marginals must have {quoted(given.sizes)} frequencies, one for each category of the mechanism, got "
+            f"{quoted(sizes)} frequencies"
         )
     return given
 

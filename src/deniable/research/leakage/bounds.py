@@ -66,7 +66,7 @@ def _exact_joint_cpl(conditional: Floats, releases: Sequence[Release]) -> float:
         channel = enumerated(release)
         if channel is None:
             raise TooLargeError(
-                f"a release must have a known channel, small enough to be listed, got {quoted(release)}: "
+                f"every release must have a list of all its probabilities, but {quoted(release)} has no such list; "
                 "use concatenated_bound, which needs only epsilons"
             )
         if len(channel) != conditional.shape[axis]:

@@ -374,5 +374,5 @@ def test_a_collection_keeps_its_guarantee() -> None:
     noisy = survey.to_json().replace(repr(row), repr(row * (1 + 1e-12)))
     assert noisy != survey.to_json()
     assert Collection.from_json(noisy) == survey
-    with pytest.raises(FileFormatError, match="states a guarantee that differs"):
+    with pytest.raises(FileFormatError, match="must state the guarantee of its mechanism"):
         Collection.from_json(survey.to_json().replace(repr(row), repr(row - 1e-6)))

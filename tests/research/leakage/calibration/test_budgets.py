@@ -65,7 +65,7 @@ def test_caps_of_single_attributes_and_unequal_budgets() -> None:
             InvalidParameterError,
             r"caps must name attributes that vary in the records \(a, b, c\)",
         ),
-        ({"caps": {"a": -1}, "mechanism": GRR}, InvalidParameterError, "cap of a must be > 0"),
+        ({"caps": {"a": -1}, "mechanism": GRR}, InvalidParameterError, "cap of “a” must be > 0"),
     ],
 )
 def test_bad_calibrations(options: dict[str, Any], error: type, says: str) -> None:

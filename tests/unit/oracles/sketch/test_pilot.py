@@ -171,7 +171,7 @@ def test_phases_learn_the_sketch_and_combine() -> None:
     assert np.median(estimate.standard_errors) == pytest.approx(math.sqrt(variance), rel=0.02)
     with pytest.raises(
         InvalidParameterError,
-        match="when OCMS is learned, you can choose only these settings: confidence; leave out “method”",
+        match="settings for OCMS must be among confidence, got “method”; leave this setting out",
     ):
         next_phase(first, one, 8000, "OCMS", method="joint")
 

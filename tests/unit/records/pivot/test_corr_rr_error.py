@@ -182,7 +182,7 @@ def test_refuses() -> None:
     with pytest.raises(InvalidParameterError, match="epsilon must be given"):
         expected_mse(constant(2, 0.5), uniform, 10)
     with pytest.raises(
-        InvalidInputError, match=r"marginals must have the numbers of categories of the mechanism \(2, 2\), got 2"
+        InvalidInputError, match="marginals must have 2, 2 frequencies, one for each category of the mechanism, got 2"
     ):
         expected_mse(corr_rr, [[0.5, 0.5]], 10)
     with pytest.raises(InvalidParameterError, match="n2 must be >= 1, got n2=0"):

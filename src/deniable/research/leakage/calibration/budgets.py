@@ -470,7 +470,7 @@ def _limits(data: Observed, total: float, caps: Mapping[str, EpsilonLike]) -> li
         raise InvalidParameterError(
             f"caps must name attributes that vary in the records ({listed(data.names)}), got {quoted(unknown[0])}"
         )
-    return [checked_cap(f"cap of {name}", caps[name]) if name in caps else total for name in data.names]
+    return [checked_cap(f"cap of {quoted(name)}", caps[name]) if name in caps else total for name in data.names]
 
 
 def _check_fits(data: Observed, criterion: Criterion, mechanism: MechanismFactory | None) -> None:
