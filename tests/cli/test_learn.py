@@ -147,7 +147,10 @@ def test_late_reports_of_phase_one_are_noted(phases: Run) -> None:
         ("learn one.json two.aggregate --contributors 10 -o x.json", "the aggregate belongs to collection"),
         ("learn one.json one.aggregate --contributors 1 -o x.json", "contributors must be >= 2, got contributors=1"),
         ("learn one.json one.aggregate --contributors 10 --mechanism GRR -o x.json", "mechanism must be one of"),
-        ("learn one.json one.aggregate --contributors 10 --set metod=joint -o x.json", "leave out “metod”"),
+        (
+            "learn one.json one.aggregate --contributors 10 --set metod=joint -o x.json",
+            "got “metod”; leave this setting out",
+        ),
         ("learn one.json one.aggregate --contributors 10 --set as_printed=7 -o x.json", "got as_printed=7"),
         (
             "learn one.json one.aggregate --contributors 10 --mechanism Cond-RR -o x.json",
