@@ -218,7 +218,10 @@ def test_to_arrow() -> None:
             {"mechanisms": ["SPL"]},
             "mechanisms must be possible for one attribute, got mechanisms=“SPL”; choose among GRR, SUE",
         ),
-        ({"mechanisms": [3]}, "mechanisms must be possible for one attribute, got mechanisms=3; choose among GRR, SUE"),
+        (
+            {"mechanisms": [3]},
+            "mechanisms must be possible for one attribute, got mechanisms=“3”; choose among GRR, SUE",
+        ),
         ({"sizes": [3, 3], "mechanisms": ["OUE"]}, "got mechanisms=“OUE”; choose among SPL[GRR], SPL[OUE]"),
     ],
 )
