@@ -66,8 +66,9 @@ REMARKS = (
 class CondRR(OnePivot):
     """Each contributor reports one random attribute through GRR, and draws the other codes from public tables.
 
-    The random attribute is called the *pivot*, and GRR spends the whole budget on the pivot. For each reported code of
-    the pivot, a table gives the distribution from which the code of another attribute is drawn.
+    The random attribute is called the *pivot*, and GRR spends the whole budget on the pivot. For every other attribute,
+    the device draws a code from a public table. The distribution in the table depends on the reported code of the
+    pivot.
 
     Parameters
     ----------

@@ -57,8 +57,9 @@ REMARKS = (
 class TwoPivotRR(PivotRecords, PairedRecords):
     """Each contributor reports two random attributes through GRR, and draws the other codes from public tables.
 
-    The two random attributes are called *pivots*, and GRR spends half the budget on each pivot. For each pair of
-    reported codes of the pivots, a table gives the distribution from which the code of another attribute is drawn.
+    The two random attributes are called *pivots*, and GRR spends half the budget on each pivot. For every other
+    attribute, the device draws a code from a public table. The distribution in the table depends on the reported codes
+    of the two pivots.
 
     Parameters
     ----------

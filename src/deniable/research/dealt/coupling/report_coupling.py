@@ -101,9 +101,10 @@ class ReportCoupledRR(CoupledReports[Codes], CodeOracle):
     constructor = "optimal"
     card = Card(
         group="dealt",
-        when="if the dealer pairs contributors instead of dealing quotas as in QuotaRR; with the same p, its error is "
-        "smaller than the error of JRR at every frequency between 0 and 1; against a collector who knows everybody "
-        "else's data, JRR has a finite epsilon with a delta, and ReportCoupledRR has no finite epsilon",
+        when="if the dealer pairs contributors instead of dealing quotas as in QuotaRR; with the same probability of a "
+        "true report, its error is smaller than the error of joint randomised response (JRR) at every frequency "
+        "between 0 and 1; against a collector who knows everybody else's data, JRR has a finite epsilon with a delta, "
+        "and ReportCoupledRR has no finite epsilon",
         planned=False,
         instead=NO_ROW,
         wire="one bit",
