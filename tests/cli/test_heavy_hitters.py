@@ -171,7 +171,7 @@ def test_every_command_needs_the_dictionary_that_was_published(counted: Run) -> 
     with Path("words.txt").open("a") as file:
         file.write("one more\n")
     for arguments in commands:
-        refused(counted, "words.txt was changed, or is not the dictionary", *arguments)
+        refused(counted, "words.txt must be the dictionary", *arguments)
     Path("words.txt").unlink()
     for arguments in commands:
         refused(counted, "there is no file words.txt: survey.json needs this dictionary", *arguments)

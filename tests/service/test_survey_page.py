@@ -53,7 +53,7 @@ def test_a_language_has_a_tag_that_browsers_know(surveys: Surveys) -> None:
 
 def test_a_page_is_that_of_its_collection_word_for_word(surveys: Surveys) -> None:
     other = Collection(SCHEMA, GRR(k=3, epsilon=1.0))
-    with pytest.raises(MismatchError, match="is the page for collection"):
+    with pytest.raises(MismatchError, match=r"must be the page of collection .*, but it is the page of collection"):
         surveys.new("smoking", other.to_json(), page(), ".")
     words = draft_page(ASKED).languages["en"]
     for change, said in (

@@ -245,7 +245,7 @@ def check_practical(best: PlanRow | None, rows: Sequence[PlanRow], sizes: Sequen
         for row in rows:
             if row.reason:
                 names.setdefault(row.reason.removeprefix(f"{row.name}: "), []).append(row.name)
-        reasons = ". ".join(f"{', '.join(those)}: {reason}" for reason, those in names.items())
+        reasons = ". ".join(f"For {', '.join(those)}, {reason}" for reason, those in names.items())
         raise InvalidParameterError(
             f"no mechanism is practical for sizes={quoted(tuple(sizes))} and epsilon={epsilon}. {reasons}"
         )

@@ -19,7 +19,7 @@ from scipy import special
 from deniable.core.checks import checked_probability
 from deniable.core.estimate import Estimate, RecordEstimate
 from deniable.core.projection import nearest_distribution as nearest_distribution
-from deniable.errors import InvalidInputError, NoIntervalError
+from deniable.errors import InvalidInputError, NoIntervalError, quoted
 
 Estimates = TypeVar("Estimates", Estimate, RecordEstimate)
 
@@ -135,10 +135,10 @@ def base_cut(estimate: Estimates, *, confidence: float = 0.95) -> Estimates:
 
     def step(one: Estimate) -> Estimate:
         if not one.is_raw:
-            steps = ", ".join(one.processing)
+            steps = ", ".join(map(quoted, one.processing))
             instead = "; use estimate.raw" if one.raw is not None and one.raw.is_raw else ""
             raise NoIntervalError(
-                f"base_cut needs raw frequencies, got an estimate that was already processed by {steps}{instead}"
+                f"estimate must be raw for base_cut, got an estimate that was already processed by {steps}{instead}"
             )
         threshold = -special.ndtri((1 - confidence) / one.k) * np.sqrt(one.noise_absent / max(one.n, 1))
         kept = np.where(one.frequencies < threshold, 0.0, one.frequencies)

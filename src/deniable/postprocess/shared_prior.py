@@ -181,10 +181,11 @@ def _decoded(estimates: Mapping[Name, Estimate], pools: Iterable[Group], dominan
 
 def _is_known(estimate: Estimate) -> bool:
     if not estimate.is_raw:
-        steps = ", ".join(estimate.processing)
+        steps = ", ".join(map(quoted, estimate.processing))
         instead = "; use estimate.raw" if estimate.raw is not None and estimate.raw.is_raw else ""
         raise NoIntervalError(
-            f"hierarchical needs unbiased frequencies, got an estimate that was already processed by {steps}{instead}"
+            f"estimate must be unbiased for hierarchical, got an estimate that was already processed by {steps}"
+            f"{instead}"
         )
     return estimate.n > 0 and not np.isnan(estimate.frequencies).any()
 

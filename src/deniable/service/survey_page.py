@@ -243,7 +243,8 @@ def read_page(text: str, source: str, collection: Collection) -> SurveyPage:
     page = parse_document(text, source, FORMAT, SurveyPage)
     if page.collection != collection.id:
         raise MismatchError(
-            f"{source} is the page for collection {short_id(page.collection)}, not for {short_id(collection.id)}"
+            f"{source} must be the page of collection {short_id(collection.id)}, but it is the page of collection "
+            f"{short_id(page.collection)}; give the page of this collection"
         )
     for tag, words in page.languages.items():
         if not _TAG.fullmatch(tag):

@@ -234,8 +234,8 @@ class Collection:
         taken = list(inspect.signature(method).parameters)[1:] if options else []
         if unknown := [option for option in options if option not in taken]:
             raise InvalidParameterError(
-                f"{unknown[0]} must be left out, because the estimator of {self.mechanism.name} takes "
-                f"{'only ' * bool(taken)}{', '.join(taken) or 'no options'}"
+                f"{unknown[0]} must be left out, because estimates of {self.mechanism.name} have "
+                f"{'only the options ' * bool(taken)}{', '.join(taken) or 'no options'}"
             )
         named = self.named(method(aggregate, **options))
         source = self.source(aggregate)

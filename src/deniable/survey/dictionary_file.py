@@ -83,13 +83,14 @@ class DictionaryFile:
         path = Path(directory) / cls(shape.file, Dictionary(("0", "1"))).file
         if not path.exists():
             raise FileFormatError(
-                f"there is no file {path}: {source} needs this dictionary ({expected}) in the same folder"
+                f"there is no file {path}: {source} needs this dictionary ({expected}) in the same folder; copy "
+                "the file to this folder"
             )
         found = cls.read(path)
         if (found.words.k, found.words.digest) != (shape.k, shape.digest):
             raise FileFormatError(
-                f"{path} was changed, or is not the dictionary that {source} names: expected {expected}, got "
-                f"{found.words.k:,} words with digest {found.words.digest}"
+                f"{path} must be the dictionary that {source} names, {expected}, got "
+                f"{found.words.k:,} words with digest {found.words.digest}; use the original file"
             )
         return found
 

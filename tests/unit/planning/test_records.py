@@ -117,7 +117,7 @@ def test_a_budget_too_small_to_split() -> None:
         (([4, 4], 1.0, False, True, 5), "contributors must be >= 20, got contributors=5"),
         (
             ([1 << 30, 4], 1.0),
-            "no mechanism is practical for sizes=1073741824, 4 and epsilon=1.0. SPL[GRR], SPL[OUE], SMP[GRR], SMP",
+            "no mechanism is practical for sizes=1073741824, 4 and epsilon=1.0. For SPL[GRR], SPL[OUE], SMP[GRR], SMP",
         ),
     ],
 )

@@ -144,7 +144,7 @@ def test_base_cut_rarely_keeps_a_category_that_nobody_holds() -> None:
 
 
 def test_base_cut_refuses_a_processed_estimate() -> None:
-    with pytest.raises(NoIntervalError, match="got an estimate that was already processed by norm-sub"):
+    with pytest.raises(NoIntervalError, match="got an estimate that was already processed by “norm-sub”"):
         base_cut(norm_sub(an_estimate([0.5, 0.6])))
 
 

@@ -190,12 +190,12 @@ def test_it_names_its_step_keeps_the_raw_estimate_and_has_no_intervals() -> None
 
 def test_processed_and_biased_estimates_are_refused() -> None:
     raw = of_counts(3, 1.0, [[50, 30, 20], [60, 30, 10]])
-    with pytest.raises(NoIntervalError, match="got an estimate that was already processed by norm-sub; use"):
+    with pytest.raises(NoIntervalError, match="got an estimate that was already processed by “norm-sub”; use"):
         hierarchical(norm_sub(raw))
     with pytest.raises(NoIntervalError):
         hierarchical(hierarchical(raw[0]))
     # An estimate that is biased from the start has no raw estimate behind it.
-    with pytest.raises(NoIntervalError, match=r"got an estimate that was already processed by copies \(biased\)$"):
+    with pytest.raises(NoIntervalError, match=r"got an estimate that was already processed by “copies \(biased\)”$"):
         hierarchical(replace(raw[0], processing=("copies (biased)",)))
     other: Any = np.array([0.5, 0.5])
     with pytest.raises(

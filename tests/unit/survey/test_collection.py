@@ -412,7 +412,10 @@ def test_named_estimators_exist_and_keep_the_domains() -> None:
 
 def test_options_that_no_estimator_takes_are_refused() -> None:
     aggregate = ONE.aggregate(ONE.randomize({"smoker": ["yes", "no"]}, SimulationRandomness(1)))
-    with pytest.raises(InvalidParameterError, match="threshold must be left out, because the estimator of GRR takes"):
+    with pytest.raises(
+        InvalidParameterError,
+        match="threshold must be left out, because estimates of GRR have only the options queries",
+    ):
         ONE.estimate(aggregate, threshold=4.0)
 
 

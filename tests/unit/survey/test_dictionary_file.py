@@ -124,7 +124,8 @@ def test_missing_and_changed_dictionaries_are_refused(words: Path, tmp_path: Pat
     words.write_text("\n".join(reversed(WORDS)))
     found = Dictionary(WORDS[::-1]).digest
     with pytest.raises(
-        FileFormatError, match=rf"words\.txt was changed.*expected 6 words with digest {expected}, got 6 .*{found}$"
+        FileFormatError,
+        match=rf"words\.txt must be the dictionary .* 6 words with digest {expected}, got 6 .*{found}; use the",
     ):
         Collection.load(tmp_path / "survey.json")
     words.unlink()

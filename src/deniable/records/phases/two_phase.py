@@ -40,8 +40,9 @@ def phase_one_marginals(aggregate: Aggregate) -> tuple[Any, list[Floats]]:
     for j, estimate in estimates.items():
         if not estimate.is_raw:
             raise MismatchError(
-                f"phase one must have unbiased estimates, got estimates by {', '.join(estimate.processing)}: learn "
-                "from this phase together with the earlier phases, or from a phase with the mechanism SPL"
+                "phase one must have unbiased estimates, got estimates that were processed by "
+                f"{', '.join(map(quoted, estimate.processing))}; learn from this phase together with the earlier "
+                "phases, or from a phase with the mechanism SPL"
             )
         if estimate.n == 0:
             raise EmptyAggregateError(
@@ -151,7 +152,7 @@ def _combined(parts: list[Estimate], weights: str | Sequence[float], given: Floa
         if part.raw is not None:
             raise InvalidParameterError(
                 "all estimates must be raw (not post-processed), got an estimate that was processed by "
-                f"{', '.join(part.processing)}"
+                f"{', '.join(map(quoted, part.processing))}"
             )
     reports = np.array([part.n for part in parts], dtype=np.float64)
     if given is not None:

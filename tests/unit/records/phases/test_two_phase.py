@@ -167,7 +167,7 @@ def test_refuses() -> None:
         combine(part, _half([1, 2, 3], 0.75, 0.25))
     with pytest.raises(
         InvalidParameterError,
-        match=r"estimates must be raw \(not post-processed\), got an estimate that was processed by simplex",
+        match=r"estimates must be raw \(not post-processed\), got an estimate that was processed by “simplex”",
     ):
         combine(part, simplex(part))
     smp, corr_rr = SMP((2, 2), 1.0), CorrRR((2, 2), 1.0, some_matrix(2))
