@@ -282,14 +282,17 @@ class MissingExtraError(DeniableError, ImportError):
 
 
 def unknown_name(name: str, value: object, known: Iterable[str], hint: str = "") -> InvalidParameterError:
-    """Return the error for a name that is not among the known names.
+    """Return the error for a name that is not among the known names. A long list of names comes last.
 
     Examples
     --------
     >>> unknown_name("rule", "best", ["mean", "median"])
     InvalidParameterError('rule must be one of mean, median, got rule=“best”')
     """
-    message = f"{name} must be one of {', '.join(known)}, got {name}={quoted(value)}{_after(hint)}"
+    names, got = list(known), f"got {name}={quoted(value)}{_after(hint)}"
+    message = f"{name} must be one of {', '.join(names)}, {got}"
+    if len(names) > 8:
+        message = f"{name} must be one of {len(names)} names, {got}. The names are {', '.join(names)}"
     return InvalidParameterError(message, parameters=(name,))
 
 

@@ -60,7 +60,7 @@ def test_bad_epsilon(run: Run, epsilon: str, says: str, mechanism: tuple[str, ..
     ("options", "says"),
     [
         (("--mechanism", "GRR"), "GRR works with one attribute, but the schema has 2"),
-        (("--mechanism", "Laplace"), "mechanism must be one of AppleCMS, AppleHCMS, BLH, CMS, "),
+        (("--mechanism", "Laplace"), "got mechanism=“Laplace”. The names are AppleCMS, AppleHCMS, BLH, CMS, "),
         (("--mechanism", "CMS-queries"), "mechanism must be one of"),
         (("--mechanism", "CMS[quadratic]"), "CMS works with one attribute"),
         (("--mechanism", "SMP", "--oracle", "SUE"), "oracle must be one of GRR, OUE, got oracle=“SUE”"),
@@ -246,8 +246,8 @@ def test_damaged_aggregates(reported: Run) -> None:
         (("--confidence", "nan"), "confidence must be in (0, 1), got confidence=nan"),
         (("--postprocess", "magic"), "postprocess must be one of norm-sub"),
         (("--truth", "none.csv"), "none.csv"),
-        (("--plot", "none/a.png"), "cannot write none/a.png: there is no directory none"),
-        (("--html", "none/a.html", "--plot", "a.png"), "cannot write none/a.html"),
+        (("--plot", "none/a.png"), "cannot write “none/a.png”: there is no directory “none”"),
+        (("--html", "none/a.html", "--plot", "a.png"), "cannot write “none/a.html"),
         (("--plot", "survey.json"), "the output must not be one of the inputs"),
         (("--html", "all.aggregate"), "the output must not be one of the inputs"),
     ],
@@ -304,7 +304,7 @@ def test_unwritable_outputs(collected: Run) -> None:
         ("aggregate", "survey.json", "reports.parquet"),
         ("merge", "all.aggregate"),
     ):
-        refused(collected, *arguments, "-o", "none/out", says="cannot write none/out: there is no directory none")
+        refused(collected, *arguments, "-o", "none/out", says="cannot write “none/out”: there is no directory “none”")
         refused(collected, *arguments, "-o", ".", says="directory")
 
 

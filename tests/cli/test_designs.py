@@ -70,7 +70,7 @@ def test_the_anchor_of_cwise() -> None:
         ("--design warner --p 1/3 --yes -3 --n -2", "n must be >= 0, got n=-2"),
         ("--design warner --p 1/3 --same 1 --n 2", "counts must be given as --yes N with --n N"),
         ("--design warner --p 1/3 --yes 1", "counts must be given as --yes N with --n N"),
-        ("--design poker --p 1/3", "design must be one of warner"),
+        ("--design poker --p 1/3", "got design=“poker”. The names are warner, "),
         ("--design warner --set q=1/3", "needs the parameters p, got"),
         ("--design warner --p 1/3 --set p=1/3", "got “p” twice; leave out --p, or leave p out of --set"),
         ("--design kuk --set p1=1/3 --set p2=2/3 --set draws=2 --yes 1 --n 2", "--reports followed by 3 numbers"),

@@ -255,7 +255,7 @@ def test_leakage_refuses_bad_budgets(run: Run, epsilon: str) -> None:
             ("--epsilon", "1", "--schema", "linked.json", "--attributes", "sex,age"),
             "the schema has no attribute “age”",
         ),
-        (("--epsilon", "1", "--plot", "absent/a.png"), "there is no directory absent"),
+        (("--epsilon", "1", "--plot", "absent/a.png"), "there is no directory “absent”"),
         (("--epsilon", "1", "--html", "linked.csv"), "the output must not be one of the inputs"),
     ],
 )
@@ -353,7 +353,7 @@ def test_calibrate_refuses_bad_caps(run: Run, total: str) -> None:
             "caps must name attributes that vary in the records",
         ),
         (("--attributes", "sex,smoker", "--cap", "sex=0", "--mechanism", "GRR"), "cap of “sex” must be > 0"),
-        (("--html", "absent/a.html"), "there is no directory absent"),
+        (("--html", "absent/a.html"), "there is no directory “absent”"),
     ],
 )
 def test_calibrate_refuses_bad_input(run: Run, options: tuple[str, ...], says: str) -> None:

@@ -76,7 +76,8 @@ def differences(a: Estimate, b: Estimate, *, independent: bool) -> dict[str, Ans
     """
     if a.labels != b.labels:
         raise MismatchError(
-            f"estimates must have the same categories to be compared, got {quoted(a.labels)} and {quoted(b.labels)}"
+            f"estimates must have the same categories to be compared, but a has {quoted(a.labels)}, and b has "
+            f"{quoted(b.labels)}"
         )
     return {label: difference(a.total(label), b.total(label), independent=independent) for label in a.labels}
 

@@ -21,7 +21,7 @@ from typer.core import TyperGroup
 from typer.main import get_command, get_command_from_info
 
 from deniable.core.extensions import extensions
-from deniable.errors import DeniableError, InvalidParameterError, OutputError
+from deniable.errors import DeniableError, InvalidParameterError, OutputError, quoted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -398,9 +398,11 @@ def check_output(output: Path, inputs: Sequence[Path] = (), *, keep: str = "", f
     """
     directory = output.parent
     if output.is_dir():
-        raise OutputError(f"cannot write {output}: it is a directory")
+        raise OutputError(f"cannot write {quoted(output)}: it is a directory; give the name of a file")
     if not directory.is_dir():
-        raise OutputError(f"cannot write {output}: there is no directory {directory}")
+        raise OutputError(
+            f"cannot write {quoted(output)}: there is no directory {quoted(directory)}; make this directory first"
+        )
     if not os.access(directory, os.W_OK):
         raise OutputError(f"cannot write {output}: you have no permission to write in {directory}")
     if not output.exists():

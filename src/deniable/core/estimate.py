@@ -367,7 +367,9 @@ class Estimate(Questions, Shown):
         wanted = [labels] if isinstance(labels, str) else list(labels)
         for label in wanted:
             if label not in codes:
-                raise UnknownCategoryError(f"the estimate has no category {quoted(label)}")
+                raise UnknownCategoryError(
+                    f"the estimate has no category {quoted(label)}; its categories are {quoted(self.labels)}"
+                )
         return self._of(np.array([codes[label] for label in wanted], dtype=np.int64))
 
     def top(self, n: int = 10) -> Estimate:
@@ -897,9 +899,9 @@ class Estimate(Questions, Shown):
     @property
     def _refusal(self) -> str:
         """Return the reason why a post-processed estimate has no interval."""
-        steps = ", ".join(self.processing)
+        steps = "”, then “".join(self.processing)
         instead = "; use estimate.raw.interval(...)" if self.raw is not None and self.raw.is_raw else ""
-        return f"no valid interval is known after {steps}{instead}"
+        return f"no valid interval is known after the step “{steps}”{instead}"
 
     def to_arrow(self, confidence: float = 0.95, target: Target = "contributors") -> pa.Table:
         """Return a pyarrow table: category, estimate, standard_error, lower, upper; null if a number does not exist."""

@@ -99,7 +99,7 @@ def fit_compliance(
     for name in (outcome, second):
         if name not in table.columns:
             raise InvalidParameterError(
-                f"the table must have the column {quoted(name)}, got the columns {', '.join(table.columns)}"
+                f"the table must have the column {quoted(name)}, but its columns are {quoted(list(table.columns))}"
             )
     parsed = parse_formula(formula, (outcome,), [str(name) for name in table.columns if name not in (outcome, second)])
     if not parsed.randomised_outcome or parsed.predictors:

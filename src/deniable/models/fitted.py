@@ -340,8 +340,8 @@ class Fit:
             self._check_likelihood("a profile interval")
             if self.largest_error > WARN_ERROR:
                 raise NoIntervalError(
-                    f"a profile interval needs standard errors of at most {WARN_ERROR} per standard deviation of a "
-                    f'column, got {self.largest_error:.2g}; use method="score"'
+                    f"a profile interval needs every slope to have a standard error of at most {WARN_ERROR} per "
+                    f'standard deviation of its column, but the largest is {self.largest_error:.2g}; use method="score"'
                 )
         reach = self._quantile(1 - alpha) * np.sqrt(np.maximum(np.diag(self._covariance), 0.0))
         values = self.params.to_numpy()
@@ -441,8 +441,8 @@ class Fit:
             one._check_likelihood("a likelihood ratio")
             if one.largest_error > WARN_ERROR:
                 raise NoIntervalError(
-                    f"a likelihood ratio needs standard errors of at most {WARN_ERROR} per standard deviation of a "
-                    f"column, got {one.largest_error:.2g}; use score_test"
+                    f"a likelihood ratio needs every slope to have a standard error of at most {WARN_ERROR} per "
+                    f"standard deviation of its column, but the largest is {one.largest_error:.2g}; use score_test"
                 )
         nested = set(smaller.names) <= set(self.names) and (smaller.model, smaller.source.collection) == (
             self.model,

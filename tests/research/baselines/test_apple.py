@@ -137,14 +137,14 @@ def test_estimate_refuses_intervals(sketch: Any) -> None:
     mechanism = sketch(5, 1.0, m=4, hashes=2)
     estimate = mechanism.estimate(mechanism.aggregate(mechanism.randomize(np.arange(5), SimulationRandomness(1))))
     name = {AppleCMS: "Apple CMS", AppleHCMS: "Apple HCMS"}[sketch]
-    sentence = rf"^no valid interval is known after {name} \(biased: collisions are fixed\)$"
+    sentence = rf"^no valid interval is known after the step “{name} \(biased: collisions are fixed\)”$"
     with pytest.raises(NoIntervalError, match=sentence):
         estimate.interval(0.95)
     assert not estimate.is_raw
     assert estimate.raw is None
     assert np.isnan(estimate.standard_errors).all()
     assert estimate.to_arrow()["lower"].null_count == 5
-    with pytest.raises(NoIntervalError, match=r"collisions are fixed\), norm-sub$"):
+    with pytest.raises(NoIntervalError, match=r"collisions are fixed\)”, then “norm-sub”$"):
         norm_sub(estimate).interval(0.95)
 
 

@@ -78,7 +78,7 @@ def test_a_turned_design_gives_the_mirrored_estimate() -> None:
         (lambda: designs.modular(["1/2", "0", "1/2", "0"]), "weights must tell the answers apart"),
         (lambda: designs.forced.at(odds=(1, 2)), "odds must be > 1"),
         (lambda: designs.forced.at(odds="2"), "odds must be two exact numbers"),  # type: ignore[arg-type]
-        (lambda: Design("poker", ()), "design must be one of warner, forced"),
+        (lambda: Design("poker", ()), "got design=“poker”. The names are warner, forced"),
         (lambda: Design("warner", ("1/3", "1/4")), "warner needs the parameters p, got 2 values"),
         (lambda: Design("warner", "1/3"), "parameters must be a tuple"),  # type: ignore[arg-type]
         (lambda: Design("warner", ("1/3",), one_sided=True), "one_sided must be left out for warner"),

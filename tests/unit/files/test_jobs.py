@@ -52,10 +52,10 @@ def test_draft_of_a_file(tmp_path: Path, small_blocks: None) -> None:
 
 def test_a_draft_never_replaces_its_answers(tmp_path: Path) -> None:
     answers = answers_file(tmp_path / "a.csv")
-    with pytest.raises(OutputError, match=r"^cannot write .*a.csv: the input is the same file$"):
+    with pytest.raises(OutputError, match=r"^cannot write .*a.csv”: this file is also an input; "):
         draft_schema_file(answers, answers)
     (tmp_path / "link").symlink_to(answers)
-    with pytest.raises(OutputError, match="the input is the same file"):
+    with pytest.raises(OutputError, match="this file is also an input"):
         draft_schema_file(answers, tmp_path / "link")
 
 
@@ -174,10 +174,10 @@ def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     answers = answers_file(tmp_path / "a.csv")
     for output, reason in [
         (tmp_path / "nowhere" / "r.parquet", "No such file or directory"),
-        (tmp_path, "it is a directory"),
-        (answers, "the input is the same file"),
+        (tmp_path, "it is a directory; give the name of a file"),
+        (answers, "this file is also an input; give another name for the output"),
     ]:
-        with pytest.raises(OutputError, match=rf"^cannot write {output}: {reason}$"):
+        with pytest.raises(OutputError, match=rf"^cannot write “?{output}”?: {reason}$"):
             randomize_file(SURVEY, answers, output, rng())
     assert files(tmp_path) == {"a.csv"}
     assert len(answers.read_text().splitlines()) == N + 1

@@ -184,7 +184,7 @@ def test_it_names_its_step_keeps_the_raw_estimate_and_has_no_intervals() -> None
         assert result[j].processing == ("hierarchical",)
         assert result[j].raw is raw[j]
         assert np.isnan(result[j].standard_errors).all()
-        with pytest.raises(NoIntervalError, match="no valid interval is known after hierarchical"):
+        with pytest.raises(NoIntervalError, match="no valid interval is known after the step “hierarchical"):
             result[j].interval(0.95)
 
 

@@ -82,7 +82,7 @@ def check_column(schema: pa.Schema, field: ReportField, path: str) -> None:
     index = schema.get_field_index(field.name)
     if index < 0:
         raise FileFormatError(
-            f"{path} must have the column {quoted(field.name)}, got the columns {', '.join(schema.names)}"
+            f"{path} must have the column {quoted(field.name)}, but its columns are {quoted(schema.names)}"
         )
     found, expected = schema.field(index).type, arrow_type(field)
     if pa.types.is_fixed_size_list(expected) and pa.types.is_fixed_size_list(found):

@@ -190,7 +190,7 @@ class ReportReader:
             check_column(schema, field, str(self.path))
         if ID_COLUMN not in schema.names:
             raise FileFormatError(
-                f"{self.path} must have the column {quoted(ID_COLUMN)}, got the columns {', '.join(schema.names)}"
+                f"{self.path} must have the column {quoted(ID_COLUMN)}, but its columns are {quoted(schema.names)}"
             )
         kind = schema.field(ID_COLUMN).type
         if not is_text_type(kind.value_type if pa.types.is_dictionary(kind) else kind):

@@ -19,7 +19,7 @@ from deniable.core.extensions import extension
 from deniable.core.outputs import remove_left_over
 from deniable.core.randomness import SpawningRandomness, checked_randomness
 from deniable.core.thresholds import EpsilonLike
-from deniable.errors import AlreadyRandomizedError, InvalidParameterError, OutputError
+from deniable.errors import AlreadyRandomizedError, InvalidParameterError, OutputError, quoted
 from deniable.files.formats.reports import BATCH_BYTES, batch_rows, write_reports
 from deniable.files.formats.tables import AnswerReader, Progress, open_answers, with_progress
 from deniable.files.jobs.ledger import EARLIER_FILE_NAME, AnswersDigest, Entries, Entry, answers_ledger
@@ -483,9 +483,11 @@ def refuse_overwriting(output: PathLike, inputs: Sequence[PathLike]) -> None:
     """Raise OutputError if an output is one of its inputs, or a directory."""
     for path in inputs:
         if os.path.exists(output) and os.path.exists(path) and os.path.samefile(output, path):
-            raise OutputError(f"cannot write {output}: the input is the same file")
+            raise OutputError(
+                f"cannot write {quoted(output)}: this file is also an input; give another name for the output"
+            )
     if Path(output).is_dir():
-        raise OutputError(f"cannot write {output}: it is a directory")
+        raise OutputError(f"cannot write {quoted(output)}: it is a directory; give the name of a file")
 
 
 def _spent_again(answers: Path, found: Spending) -> Iterator[str]:

@@ -202,8 +202,8 @@ def checked_tree(edges: Sequence[Edge], d: int) -> tuple[Edge, ...]:
     for i, j in pairs:
         if not (0 <= i < d and 0 <= j < d) or group[i] == group[j]:
             raise InvalidInputError(
-                f"edges must form a tree of the attributes 0..{d - 1}, but the edge {i}, {j} closes a cycle or names "
-                "another attribute"
+                f"edges must form a tree of the attributes 0..{d - 1}, but the edge ({i}, {j}) closes a cycle or names "
+                "another attribute: leave this edge out, or correct it"
             )
         group = [group[i] if one == group[j] else one for one in group]
     if d < 2:

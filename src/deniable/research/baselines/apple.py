@@ -99,7 +99,7 @@ class AppleCMS(FixedSketch[IndexedBits]):
     ...     estimate.interval(0.95)
     ... except NoIntervalError as error:
     ...     print(error)
-    no valid interval is known after Apple CMS (biased: collisions are fixed)
+    no valid interval is known after the step “Apple CMS (biased: collisions are fixed)”
     >>> truth = np.eye(100)[3]  # everybody holds 3; what an infinite number of contributors would show at 3 and 4
     >>> (truth + sketch.conditional_bias(truth))[3:5].round(3)
     array([ 1.   , -0.067])

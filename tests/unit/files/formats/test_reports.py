@@ -226,8 +226,8 @@ def test_reports_that_were_changed(path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda t: t.drop_columns(["value"]), "must have the column “value”, got the columns collection"),
-        (lambda t: t.drop_columns(["collection"]), "must have the column “collection”, got the columns value"),
+        (lambda t: t.drop_columns(["value"]), "must have the column “value”, but its columns are “collection”"),
+        (lambda t: t.drop_columns(["collection"]), "must have the column “collection”, but its columns are “value”"),
         (_set("value", pa.array([0, 1, 2, 1])), "column “value” must have the type uint8, got int64"),
         (_set("value", pa.array(list("0121"))), "column “value” must have the type uint8, got string"),
     ],

@@ -482,6 +482,6 @@ def test_reports_never_take_the_place_of_shares(tmp_path: Path) -> None:
     (held,) = (tmp_path / "deal").glob("*.parquet")
     before = held.read_bytes()
     for shares in (tmp_path / "deal", held):
-        with pytest.raises(OutputError, match="the input is the same file"):
+        with pytest.raises(OutputError, match="this file is also an input"):
             randomize_file(survey, tmp_path / "answers.csv", held, SimulationRandomness(1), shares=shares)
     assert held.read_bytes() == before
