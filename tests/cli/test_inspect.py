@@ -64,7 +64,7 @@ def test_numbers_that_were_changed_are_refused(run: Run) -> None:
         refused = run(*command)
         assert refused.exit_code == 2
         assert refused.stdout == ""
-        assert "differs from the guarantee of its mechanism, which is epsilon = 32" in refused.stderr
+        assert "must state the guarantee of its mechanism, but states a different guarantee" in refused.stderr
 
 
 def test_a_weaker_guarantee_than_asked_for_is_refused_before_answers_are_read(liar: Run) -> None:

@@ -175,7 +175,7 @@ def test_every_falsification_is_found_by_its_check(honest: Honest, tmp_path: Pat
             {API: lambda _: LOUD.to_json().encode()},
         ),
         "epsilon of the guarantee alone": (
-            *("collection", "a guarantee that differs from the guarantee of its mechanism"),
+            *("collection", "must state the guarantee of its mechanism"),
             {API: lambda content: content.replace(b'"epsilon": 2.0', b'"epsilon": 8.0', 1)},
         ),
         "epsilon of the mechanism, with the id as it was": (
