@@ -138,7 +138,7 @@ def _benchmarks(results: Results) -> list[str]:
     parts = [results.number("fig6", column, ".3f", data="CelebA", algorithm="GRF(0.2), components", reference="Algorithm 2")
              for column in ("undershoot", "overshoot")]  # fmt: skip
     quotes.append(
-        f"With GRF by components and a threshold of {setting(0.2)}, the mean undershoot on CelebA is {parts[0]} and the mean overshoot {parts[1]}."
+        f"with a threshold of {setting(0.2)}, the mean overshoot on CelebA is {parts[1]}, and the mean undershoot {parts[0]}."
     )
 
     def adult(name: str, column: str, epsilon: float, spec: str = ".0%") -> str:

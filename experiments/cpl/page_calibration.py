@@ -96,7 +96,8 @@ def figure_8(results: Results) -> list[str]:
         f"{drawn} random choices of {setting(21)} of the {setting(38)} attributes. The factor is "
         f"{number_of(one, 'least', '.1f')} to {number_of(one, 'most', '.1f')} at a cap of {setting(1)} and "
         f"{number_of(twenty, 'least', '.1f')} to {number_of(twenty, 'most', '.1f')} at a cap of {setting(20)}",
-        f"It is {traced(min(whole), '.1f')} to {traced(max(whole), '.1f')} for the first {setting(21)}",
+        f"For the first {setting(21)} attributes, the factor is then {traced(min(whole), '.1f')} to "
+        f"{traced(max(whole), '.1f')}.",
         f"For the first {setting(21)} attributes, exact totals give {traced(min(whole), '.1f')} to "
         f"{traced(max(whole), '.1f')}",
         f"For the first {setting(21)} shared attributes, the exact totals are "

@@ -161,8 +161,8 @@ def _corrections(_: Results) -> list[str]:
         f"variance (E+1)(E+2^b-1)/(n (E-1)^2) = {rhr}/n.",
         f"than Hadamard encoding, which has {he}/n.",
         f"m = {setting('16')} and f = 0, the variance of CMS+HE is {number('Section 4.5', '.0%')} larger",
-        f"only {bits('bits', '.1f')} random bits determine the functions of all contributors. (The theorem rounds this "
-        f"number up to {bits('bits of the theorem', '.0f')}.)",
+        f"only {bits('bits', '.1f')} random bits determine the functions of all contributors. (The theorem gives "
+        f"{bits('bits of the theorem', '.0f')}.)",
         f"with {setting('100')} contributors, the error is more than four standard errors with probability "
         f"{tail(100, '.1%')}. With {setting('1,000')} contributors this probability is {tail(1000, '.1%')}, and with "
         f"independent functions it is about {tail(100, '.2%', 'independent')}",

@@ -422,7 +422,7 @@ def test_unequal_domains_too_large_for_copies_name_another_mechanism(run: Run) -
         ("SPL pairs", "a plan lists SPL[GRR], which has the same errors for frequencies"),
         ("SPLPairs", "a plan lists SPL[GRR]"),
         ("Cond-RR", "the error of Cond-RR depends on tables that are learned in a first phase"),
-        ("Corr-RR groups", "Corr-RR has one group, and SPL[GRR] has d groups of one attribute each"),
+        ("Corr-RR groups", "Corr-RR has one group of all attributes, and SPL[GRR] has d groups of one attribute each"),
         ("GroupedCorrRR", "the error of Corr-RR groups depends on probabilities that"),
         ("Corr-RR two pivots", "the error tables of Corr-RR and SPL[GRR]"),
         ("two-phase RS+RFD", "see RS+FD[GRR], which is RS+RFD with uniform priors"),

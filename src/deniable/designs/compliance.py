@@ -28,7 +28,7 @@ class Beginning(NamedTuple):
 
 
 class ComplianceDesign(ABC):
-    """A design that records a second number of each person, to estimate how many people follow the instructions.
+    """A design that records a second number beside each report, to estimate how many follow the instructions.
 
     Attributes
     ----------

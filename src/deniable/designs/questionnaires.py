@@ -233,7 +233,7 @@ class ScrambledEstimate(Result):
 @final
 @dataclass(frozen=True)
 class EichhornHayre(Questionnaire):
-    """A device for a sensitive number y: people report y S, where S is random with known mean and spread.
+    """A device for a sensitive number y: people report the product of y and a random number S of known mean and spread.
 
     Parameters
     ----------

@@ -10,18 +10,20 @@ second stage takes the permanent response of the true answer and randomises it a
 the same distribution as a report of the oracle at `epsilon_once`.
 
 For GRR, a permanent response is the true code with probability p1, and any particular other code with probability q1.
-The oracle at `epsilon_once` reports the true code with probability P. The second stage therefore keeps a permanent
-response with probability p2 = (P - q1)/(p1 - q1). The same formula holds for the cells of local hashing.
+The oracle at `epsilon_once` reports the true code with probability P. The second stage keeps a permanent response with
+probability p2, and otherwise replaces it by a uniformly drawn other code. So that both stages together have the
+probability P, p2 is (P - q1)/(p1 - q1). The same formula holds for the cells of local hashing.
 
 In the published L-GRR and LOLOHA (Arcolezi et al. 2022, 2023), the second stage is different if there are more than two
 codes or cells. A report of L-GRR or LOLOHA then spends less than `epsilon_once`, so it has more noise than is
 necessary.
 
-All clients use their *random words*, which are random numbers of 64 bits, in the same order. A client first draws the
-permanent responses of the answers 0 to k-1, one after the other. For each answer, it uses the words in the same way as
-the oracle does for one report. For local hashing, the words of the hash function come first, and the words of the cells
-follow. After that, the second stage uses words for every report. With GRR or local hashing, it uses one word. With OUE,
-it uses the words of one unary report. If the two budgets are equal, the second stage changes nothing and uses no words.
+*Random words* are random numbers of 64 bits, which each client draws for itself. All clients use their words in the
+same order. A client first draws the permanent responses of the answers 0 to k-1, one after the other. For each answer,
+it uses the words in the same way as the oracle does for one report. For local hashing, the words of the hash function
+come first, and the words of the cells follow. After that, the second stage uses words for every report. With GRR or
+local hashing, it uses one word. With OUE, it uses the words of one unary report. If the two budgets are equal, the
+second stage changes nothing and uses no words.
 """
 
 from __future__ import annotations

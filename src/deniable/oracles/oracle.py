@@ -38,7 +38,7 @@ class GradedSupport(ABC):
 
 
 class WeighedReports(ABC):
-    """An oracle that gives every possible report a number; the average of these numbers estimates a mean of scores."""
+    """An oracle in which each report counts as a number; the average over all reports estimates a mean of scores."""
 
     @abstractmethod
     def report_weights(self, scores: Floats) -> tuple[Floats, Floats]:

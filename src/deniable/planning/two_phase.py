@@ -37,7 +37,7 @@ Floats = NDArray[np.float64]
 
 
 class CorrRRPlan(NamedTuple):
-    """Expected errors of Corr-RR's two phases, if their estimates are averaged by their numbers of contributors.
+    """Expected errors of the average of both phases of Corr-RR, weighted by their numbers of contributors.
 
     Parameters
     ----------

@@ -167,7 +167,7 @@ def test_what_may_depend_on_each_other_is_refused() -> None:
     with pytest.raises(MismatchError, match="the same categories"):
         answers.differences(one, other["yes"], independent=True)
     step = simplex(one)
-    with pytest.raises(NoIntervalError, match="after simplex"):
+    with pytest.raises(NoIntervalError, match="after the step “simplex”"):
         answers.difference(step["yes"], other["yes"], independent=True).interval()
 
 

@@ -92,7 +92,7 @@ def test_post_processing_removes_the_interval_and_keeps_the_raw_estimate() -> No
     assert processed.raw is raw
     assert not processed.is_raw
     assert np.isnan(processed.standard_errors).all()
-    with pytest.raises(NoIntervalError, match="after clip, nudge"):
+    with pytest.raises(NoIntervalError, match="after the step “clip”, then “nudge”"):
         processed.interval()
     assert processed.to_arrow().column("standard_error").null_count == 2
 

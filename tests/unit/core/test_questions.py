@@ -159,7 +159,7 @@ def test_a_step_has_values_and_no_intervals() -> None:
     assert answer.value == pytest.approx(estimate.frequencies @ [1, 2, 3])
     assert math.isnan(answer.standard_error)
     for refused in (answer, estimate.total("1"), estimate.cdf(), estimate.quantiles()[0]):
-        with pytest.raises(NoIntervalError, match="after simplex; use estimate"):
+        with pytest.raises(NoIntervalError, match="after the step “simplex”; use estimate"):
             refused.interval()
 
 

@@ -166,7 +166,7 @@ def test_where_nothing_is_known_of_malicious_contributors_or_at_any_time_is_refu
         dealt.interval(target="population", anytime=True, planned=10)
     with pytest.raises(NoIntervalError, match="target must be population"):
         estimate.interval(anytime=True, planned=10)
-    with pytest.raises(NoIntervalError, match="after simplex"):
+    with pytest.raises(NoIntervalError, match="after the step “simplex”"):
         simplex(estimate).interval(malicious=0.1)
     for wrong, options in (
         (r"malicious must be a fraction in \[0, 1\), got malicious=1", {"malicious": 1}),

@@ -85,8 +85,8 @@ class HeavyHitters(Mechanism[PrefixReports], SkipsInvalid, ChecksRows):
     epsilon : float, Fraction, Decimal or str
         Privacy budget in nats, from 1e-6 to 32. The one prefix that a contributor reports spends the whole budget.
     max_bytes : int
-        Number of bytes of a string (in UTF-8) that the mechanism uses, from 3 to 16. A longer string is found by its
-        first `max_bytes` bytes.
+        Number of bytes of a string (in UTF-8) that the mechanism uses, from 3 to 16. If a string is longer, only its
+        first `max_bytes` bytes are found.
     fold_bits : int
         Number of bits, from 16 to 24, to which a public map shortens (*folds*) a prefix. With more bits, fewer prefixes
         get the same folded value, and the collector's state is larger.

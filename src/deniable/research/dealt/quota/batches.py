@@ -111,7 +111,7 @@ class QuotaBatches(QuotaGroups[BatchReports]):
     k : int
         Number of possible answers k, from 2 to 65535.
     design : float, optional
-        Frequency at which the default quota has the least variance, as for `QuotaRR`.
+        Frequency at which the estimate has the least variance with the default quota, as for `QuotaRR`.
     epsilon_aux : float, Fraction, Decimal or str, optional
         Privacy budget against a dealer who colludes with the collector, as for `QuotaRR`.
     deal_id : str
