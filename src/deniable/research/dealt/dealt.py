@@ -51,7 +51,7 @@ NO_ROW = "needs a dealer, and no plan has a row of it: QuotaRR's, in the whole p
 
 
 class TypedShares(ABC):
-    """A mechanism whose share is a single instruction (*type*), so several helpers can replace the dealer."""
+    """A mechanism that deals one instruction (*type*) to each contributor. Helpers can deal types without a dealer."""
 
     @abstractmethod
     def _dealt_types(self) -> DealtTypes:
