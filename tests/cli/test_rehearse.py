@@ -28,7 +28,7 @@ def test_a_rehearsal(run: Run, guess: Path) -> None:
     assert max(map(len, result.stdout.splitlines())) <= 80
     text = " ".join(result.stdout.split())
     assert "A rehearsal: 2,000 invented contributors, 50 runs" in text
-    assert "Of “colour” it had the order of “green” and “blue” wrong in" in text
+    assert "For “colour”, the report had the order of “green” and “blue” wrong in" in text
     assert "One report, as it might look: smoker" in text
     assert Path("picture.png").stat().st_size > 10_000
     assert "invented contributors" in Path("page.html").read_text()

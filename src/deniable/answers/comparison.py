@@ -173,13 +173,13 @@ class Comparison(Result):
     def _said(self, one: AttributeComparison) -> list[str]:
         name = quoted(one.title or one.attribute)
         if one.note:
-            return [f"Of {name} no change is known: {one.note}."]
+            return [f"No change of {name} is known: {one.note}."]
         said = [one.mean.sentence] if one.mean is not None else []
-        said += [f"Of {name} no change of the mean is known: {one.mean_note}."] if one.mean_note else []
+        said += [f"No change of the mean of {name} is known: {one.mean_note}."] if one.mean_note else []
         if one.is_number:
             return said
         if np.isnan(one.change).all():
-            return said or [f"Of {name} no change is known: one of the collections has no reports about it."]
+            return said or [f"No change of {name} is known: one of the collections has no reports about it."]
         lower, upper = one.joint_lower, one.joint_upper
         shown = (lower > 0) | (upper < 0)
         for i in np.flatnonzero(shown):

@@ -124,7 +124,7 @@ def analyst(
         said = f"{name} was removed; its sessions and tokens have ended"
     elif action is AnalystAction.password:
         request |= {"command": "set-password", "password": _password(password_file)}
-        said = f"{name} has a new password; its sessions have ended, its tokens have not"
+        said = f"{name} has a new password; its sessions have ended, but its tokens remain valid"
     elif action is AnalystAction.role:
         chosen = _given(role, "--role", "owner, analyst, inviter, sender or monitor")
         request |= {"command": "set-rights", "role": chosen.value, "surveys": survey or None}
@@ -132,7 +132,7 @@ def analyst(
         if chosen in _PEOPLE:
             said += f"; if it was a sender or a monitor, it needs a password: deniable analyst password {name}"
         else:
-            said += "; it has no password now, and its sessions have ended, its tokens have not"
+            said += "; it has no password now, and its sessions have ended, but its tokens remain valid"
     elif action is AnalystAction.token:
         request |= {"command": "add-token", "label": _given(label, "TOKEN", "a name for the token"), "days": valid_days}
         said = "the token is shown this once"

@@ -76,9 +76,9 @@ def sentences(rehearsal: Rehearsal) -> tuple[str, ...]:
             found.append(f"The report put the most frequent category first in {often}, whatever the question.")
     for difference in rehearsal.differences:
         found.append(
-            f"Of {quoted(difference.name)} it had the order of {quoted(difference.first)} and "
+            f"For {quoted(difference.name)}, the report had the order of {quoted(difference.first)} and "
             f"{quoted(difference.second)} wrong in {_percent(difference.wrong_sign.rate)} of the runs, left it open in "
-            f"{_percent(difference.undecided.rate)}, and was sure of the wrong one in "
+            f"{_percent(difference.undecided.rate)}, and was sure of the wrong order in "
             f"{_percent(difference.wrongly_decided.rate)}."
         )
     return tuple(found)

@@ -54,7 +54,7 @@ def test_without_reports_of_one_collection_no_change_is_known() -> None:
     empty = [name for name, one in surveys[0].estimate(both[0][1]).items() if one.n == 0]
     comparison = answers.compare(*both, independent=True)
     assert len(empty) == 1
-    assert f"Of “{empty[0]}” no change is known: one of the collections has no reports about it." in (
+    assert f"No change of “{empty[0]}” is known: one of the collections has no reports about it." in (
         comparison.sentences
     )
     assert "nan" not in render_html(comparison_page(comparison))
@@ -72,7 +72,7 @@ def test_means_of_different_scores_are_not_compared(scores: tuple[int, ...] | No
         (mood_row,) = comparison.attributes
         assert mood_row.mean is None
         assert mood_row.to_dict()["mean_note"].startswith("the two collections give its categories different scores")
-        assert comparison.sentences[0].startswith("Of “mood” no change of the mean is known: the two collections")
+        assert comparison.sentences[0].startswith("No change of the mean of “mood” is known: the two collections")
 
 
 def test_people_who_may_be_in_both_are_refused(waves: tuple[Wave, Wave]) -> None:
